@@ -248,7 +248,7 @@ class Simulation:
             known = self._values.copies.get(name, [])
             if len(listed) != len(known):
                 raise PlanError(
-                    f"tensor {name!r} has {counted(len(known), 'copy')}, but holdings are given for "
+                    f"tensor {name!r} has {counted(len(known), 'copy', 'copies')}, but holdings are given for "
                     f"{len(listed)}; give those of each"
                 )
             for value, holdings in zip(known, listed, strict=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import random
 import re
 import subprocess
 import sys
@@ -18,13 +19,20 @@ import tofu
 from tofu.analyzer.indices.region import split, to_region
 from tofu.errors import MachineError, PlanError
 from tofu.machines.machine import Machine
+from tofu.machines.machine_file import with_profile
+from tofu.machines.profile import EngineTimes, MeasuredTime, Profile, WakeTime
 from tofu.partitioner import simulation
+from tofu.partitioner.layouts.partial import is_partial
+from tofu.partitioner.layouts.parts import holdings
+from tofu.partitioner.layouts.step_split import Layout
 from tofu.plans import Holding, Spread, Task, compose
-from tofu.simulator import check_timeline
+from tofu.runtime.instruction_times import ProgramWork
+from tofu.simulator import HeldCopy, check_timeline
 from tofu.simulator.block_cache import BlockCache
 from tofu.simulator.times import estimates
 
-from ..partitioner.lowering.assignments import MODELS, network, random_plan
+from ..machines.test_profile_file import HOST
+from ..partitioner.lowering.assignments import MODELS, network, random_form, random_plan
 from .boxes import GRAPHS, Assignment, lstm, timeline, whole
 from .test_simulate import MACHINES, machine
 
@@ -79,6 +87,75 @@ def test_whole_operations_on_workers_have_the_time_lines_of_their_programs(name:
 
 def _number(graph: Any, name: str) -> int:
     return next(tensor.index for tensor in graph.tensors if tensor.name == name)
+
+
+def measured(program: Any, on: Machine, seed: int) -> Machine:
+    """The machine with a profile that has times of some of the program's work."""
+    draw = random.Random(seed)
+    kinds: dict[str, dict[Any, MeasuredTime]] = {}
+    work = ProgramWork.of(program).amounts
+    left_out = {kind for kind, _ in work if draw.random() < 0.2}
+    for (kind, sizes), amounts in work.items():
+        if kind not in left_out and (kind not in kinds or draw.random() < 0.8):
+            kinds.setdefault(kind, {})[sizes] = MeasuredTime(draw.uniform(1e-6, 1e-4), 0.0, amounts)
+    wakes = WakeTime(3, 7e-6) if draw.random() < 0.5 else WakeTime(0, 0.0)
+    threads = len(set(on.devices_of(program.workers)))
+    engine = EngineTimes("numpy", threads, 1, wakes, kinds)
+    return with_profile(on, Profile(on.name, HOST, (engine,), "slow.json"))
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("kind", ["levels", "shared", "in turn"])
+def test_measured_times_give_the_time_lines_of_programs(name: str, kind: str) -> None:
+    graph = network(name)
+    plan = random_plan(graph, 3, len(kind))
+    on = measured(tofu.lower(graph, plan), MACHINES[kind](3), len(name))
+    assert_equal_fronts(graph, plan, on)
+
+
+@pytest.mark.parametrize("name", ["lenet", "lstm", "gru"])
+def test_default_plans_have_the_time_lines_of_their_programs(name: str) -> None:
+    graph = tofu.models.get(name, batch=16).training_graph()
+    plan = tofu.partition(graph, 4)
+    assert plan.copies
+    assert_equal_fronts(graph, plan, tofu.machines.load("dgx-1-v100"))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_copies_change(name: str) -> None:
+    """A proposal gives what a new simulation of the changed plan gives, and leaves no trace if refused."""
+    graph, on, draw = network(name), MACHINES["in turn"](4), random.Random(0)
+    plan = random_plan(graph, 4, 5)
+    found = simulation(graph, plan, on)
+    before = timeline(found)
+    copied = [tensor for tensor in plan.copies if not is_partial(plan.layouts[tensor].form)]
+    for _ in range(6):
+        tensor = draw.choice(copied)
+        layout = plan.layouts[tensor]
+        extents: dict[Any, int] = dict(enumerate(layout.shape))
+        listed = tuple(replace(c, form=random_form(draw, extents, 4)) for c in plan.copies[tensor])
+        changed = replace(plan, copies={**plan.copies, tensor: listed})
+        held = [holdings(Layout(layout.shape, copy.form, layout.factors)) for copy in listed]
+        found.propose({}, copies={tensor: held})
+        after = timeline(found)
+        assert after == timeline(simulation(graph, changed, on))
+        if draw.random() < 0.5:
+            found.accept()
+            plan, before = changed, after
+        else:
+            found.refuse()
+            assert timeline(found) == before
+    check_timeline(found.timeline)
+
+
+def test_a_copy_that_is_held_at_home_takes_no_time() -> None:
+    graph = network("lenet")
+    plan = tofu.partition(graph, 4)
+    tensor = next(iter(plan.copies))
+    found = simulation(graph, plan, machine(4))
+    found.propose({}, copies={tensor: [holdings(plan.layouts[tensor])] * len(plan.copies[tensor])})
+    alone = replace(plan, copies={name: each for name, each in plan.copies.items() if name != tensor})
+    assert whole(found.timeline)[:5] == whole(simulation(graph, alone, machine(4)).timeline)[:5]
 
 
 def times(simulation: Any) -> list[Any]:
@@ -263,6 +340,7 @@ ERRORS: dict[str, tuple[Callable[[Toy], object], str]] = {
         "give 'embed_weight' the holdings",
     ),
     "stops": (lambda t: t.simulation.propose({}, stops={"data": []}), "'data' has stops but no holdings"),
+    "copies": (lambda t: t.simulation.propose({}, copies={"data": [[]]}), "'data' has 0 copies, but"),
     "twice": (lambda t: t.hold(t.source, 2 * t.data), "twice; name each worker once"),
     "nothing to accept": (lambda t: t.simulation.accept(), "there is no open proposal; call propose first"),
     "nothing to refuse": (lambda t: t.simulation.refuse(), "there is no open proposal; call propose first"),
@@ -311,3 +389,40 @@ def test_what_is_missing_at_the_beginning_is_named() -> None:
         state.simulation(machine(4), order=backwards)
     with pytest.raises(PlanError, match="give one for each"):
         state.simulation(machine(4), times=lambda *tasks: np.zeros(0))
+
+
+COPY_ERRORS: dict[str, tuple[str, dict[str, Any], str]] = {
+    "tensor": ("datx", {}, "there is no tensor 'datx' to copy; did you mean 'data'?"),
+    "source": ("data", {"source": 1}, "copy 1 of tensor 'data' is made from version 1; choose one of 0 to 0"),
+    "readers": ("data", {"readers": ()}, "copy 1 of tensor 'data' has no readers; name the operations"),
+    "operation": ("data", {"readers": ("lstm",)}, "there is no operation 'lstm'"),
+    "not read": ("learning_rate", {}, "does not read it"),
+    "gap": ("data", {"holdings": ()}, "tensor 'data': the parts cover 0 of"),
+}
+
+
+@pytest.mark.parametrize("name", COPY_ERRORS)
+def test_copies_that_cannot_be_are_refused(name: str) -> None:
+    tensor, changes, message = COPY_ERRORS[name]
+    state = Assignment(lstm(), 4, 0)
+    graph = state.graph
+    data = next(t for t in graph.tensors if t.name == "data")
+    reader = next(o.name for o in graph.operations if data.index in o.inputs)
+    held = [Holding(0, tuple((0, extent) for extent in data.shape))]
+    copy = replace(HeldCopy(held, (reader,)), **changes)
+    with pytest.raises(PlanError, match=re.escape(message)):
+        state.simulation(machine(4), copies={tensor: [copy]})
+
+
+def test_a_copy_is_made_after_its_source_and_read_instead_of_others() -> None:
+    state = Assignment(lstm(), 4, 0)
+    graph = state.graph
+    tensor = max(graph.tensors, key=lambda t: sum(t.index in o.inputs for o in graph.operations))
+    first, second, *_ = [o.name for o in graph.operations if tensor.index in o.inputs]
+    held = [Holding(0, tuple((0, extent) for extent in tensor.shape))]
+    for copies, message in (
+        ([HeldCopy(held, (second,)), HeldCopy(held, (first,), 1)], "is made before version 1"),
+        ([HeldCopy(held, (first,)), HeldCopy(held, (first, second))], "reads another version"),
+    ):
+        with pytest.raises(PlanError, match=message):
+            state.simulation(machine(4), copies={tensor.name: copies})
