@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ..analyzer.indices.region import Region
@@ -74,43 +74,38 @@ class BlockCache:
         known: dict[tuple[object, ...], _Like] = {}
         values, elements = self._values, _elements(self._graph)
         for operation in self._graph.operations:
-            number = operation.index
-            read = [
-                values.read_by(number, operation.inputs[place]) for place, _ in operation.bound.read_places
-            ]
-            made = values.made[number]
-            chains = [value for first in (*read, *made) for value in values.chain(first)]
-            others = [value for value in dict.fromkeys(chains) if value not in made]
+            read, made = values.read_by(operation), values.made[operation.index]
+            others = values.with_sources(read, made)
             touches = (*others, *made, *operation.outputs)
             storage = tuple([values.roots[value] for value in touches])
-            place = {value: slot for slot, value in enumerate(touches)}
-            sources = tuple([place.get(values.sources[value], _NONE) for value in touches])
+            slots = [touches.index(value) for value in read]
             types = [elements[values.tensors[value]] for value in touches]
-            slots = [place[value] for value in read]
-            key = id(operation.bound), len(made), *slots, *sources, *map(storage.index, storage), *types
+            sources = [values.sources[value] for value in touches]
+            at = [touches.index(source) if source in touches else _NONE for source in sources]
+            key = id(operation.bound), len(made), *slots, *at, *map(storage.index, storage), *types
             like = known.get(key)
             if like is None:
-                first = len(touches) - len(operation.outputs)
-                shared = [
-                    frozenset(slot for slot in range(first) if storage[slot] == storage[output])
-                    for output in range(first, len(touches))
-                ]
-                like = known[key] = _Like(
-                    Touched(
-                        tuple(zip([place for place, _ in operation.bound.read_places], slots, strict=True)),
-                        sources,
-                        range(first - len(made), first),
-                        range(first, len(touches)),
-                        tuple(shared),
-                        tuple(types),
-                    )
-                )
+                like = known[key] = _Like(_touched(operation, len(made), slots, at, storage, types))
             self._likes.append(like)
             self.touched.append(touches)
             self.storage.append(storage)
 
-    def tasks(self, operation: Operation, tasks: Sequence[Task]) -> TaskSet:
-        """Return tasks. Raises PlanError unless they tile the operation's iteration space."""
+    def tasks(self, listed: Iterable[tuple[int, Sequence[Task]]]) -> dict[int, TaskSet]:
+        """Return the tasks of operations. Raises PlanError unless they tile the iteration spaces.
+
+        Operations that are like each other often share one list, which is read once.
+        """
+        read: dict[tuple[_Like, int], tuple[Sequence[Task], TaskSet]] = {}
+        found = {}
+        for number, tasks in listed:
+            key = self._likes[number], id(tasks)
+            known = read.get(key)
+            if known is None:
+                known = read[key] = tasks, self._task_set(self._graph.operations[number], tasks)
+            found[number] = known[1]
+        return found
+
+    def _task_set(self, operation: Operation, tasks: Sequence[Task]) -> TaskSet:
         try:
             boxes = self._cut(operation, tasks)
             workers = tuple([task.worker for task in tasks])
@@ -212,16 +207,50 @@ class BlockCache:
         return found
 
 
+def _touched(
+    operation: Operation,
+    copies: int,
+    read: Sequence[int],
+    sources: Sequence[int],
+    storage: Sequence[int],
+    elements: Sequence[Element],
+) -> Touched:
+    """Return how an operation touches values: those of others, its `copies`, and its outputs.
+
+    `read` are the places of those that it reads, and `sources` those that each value is made from.
+    """
+    outputs = len(storage) - len(operation.outputs)
+    return Touched(
+        tuple(zip([place for place, _ in operation.bound.read_places], read, strict=True)),
+        tuple(sources),
+        range(outputs - copies, outputs),
+        range(outputs, len(storage)),
+        tuple([
+            frozenset(slot for slot in range(outputs) if storage[slot] == storage[output])
+            for output in range(outputs, len(storage))
+        ]),
+        tuple(elements),
+    )  # fmt: skip
+
+
 def _elements(graph: Graph) -> list[Element]:
-    """Return the elements of each tensor."""
-    reducers: dict[int, str] = {}
-    known: dict[BoundOperator, str] = {}
+    """Return the elements of each tensor. Equal ones are one object."""
+    reducers = [""] * len(graph.tensors)
+    by_operator: dict[int, str] = {}
     for operation in graph.operations:
-        if operation.bound not in known:
-            known[operation.bound] = _reducer(operation.bound)
+        reducer = by_operator.get(id(operation.bound))
+        if reducer is None:
+            reducer = by_operator[id(operation.bound)] = _reducer(operation.bound)
         for tensor in operation.outputs:
-            reducers[tensor] = known[operation.bound]
-    return [Element(t.dtype, t.itemsize, reducers.get(t.index, Reducer.SUM)) for t in graph.tensors]
+            reducers[tensor] = reducer
+    known: dict[tuple[str, str], Element] = {}
+    found = []
+    for tensor, reducer in zip(graph.tensors, reducers, strict=True):
+        element = known.get((tensor.dtype, reducer))
+        if element is None:
+            element = known[tensor.dtype, reducer] = Element(tensor.dtype, tensor.itemsize, reducer)
+        found.append(element)
+    return found
 
 
 def _reducer(bound: BoundOperator) -> str:

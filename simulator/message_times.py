@@ -15,9 +15,9 @@ from .times import NANOSECONDS, ProfiledTimes, Source, in_proportion
 from .ways import Ways
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Element:
-    """The elements of a tensor."""
+    """The elements of a tensor. Compared by identity."""
 
     dtype: str
     """The name of the type."""

@@ -197,10 +197,7 @@ class Simulation:
     ) -> _State:
         """Return the parts of the state that a change replaces, without changing anything."""
         operations, state = self._graph.operations, self._state
-        done = {
-            number: self._cache.tasks(operations[number], listed)
-            for number, listed in _numbered("operation", tasks, self._operations)
-        }
+        done = self._cache.tasks(_numbered("operation", tasks, self._operations))
         given = {**self._given(holdings, stops), **self._copied(copies)}
         held = {value: found for value, found in given.items() if found is not None}
         for number, found in done.items():
@@ -248,8 +245,8 @@ class Simulation:
             known = self._values.copies.get(name, [])
             if len(listed) != len(known):
                 raise PlanError(
-                    f"tensor {name!r} has {counted(len(known), 'copy', 'copies')}, but holdings are given for "
-                    f"{len(listed)}; give those of each"
+                    f"tensor {name!r} has {counted(len(known), 'copy', 'copies')}, but holdings are given "
+                    f"for {len(listed)}; give those of each"
                 )
             for value, holdings in zip(known, listed, strict=True):
                 found[value] = self._cache.given(value, holdings, None)

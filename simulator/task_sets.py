@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..analyzer.indices.region import Boxes, Region, to_region
+from ..analyzer.indices.region import Boxes, Region
 from ..dataflow.graph import Operation
 from ..errors import PlanError
 from ..programs.parts import Holding, Task
@@ -151,7 +151,7 @@ def check_workers(found: Sequence[int], workers: int) -> None:
 
 
 def _listed(boxes: Boxes) -> list[Region]:
-    return list(map(to_region, boxes))
+    return [tuple([(lower, upper) for lower, upper in box]) for box in boxes.tolist()]
 
 
 def _boxes(regions: Sequence[Region], axes: int) -> Boxes:

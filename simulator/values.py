@@ -6,10 +6,10 @@ first operation that reads it, from the tensor or from another copy, and lives f
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..dataflow.graph import Graph
+from ..dataflow.graph import Graph, Operation
 from ..errors import PlanError
 from ..programs.parts import Holding
 from ..support.wording import alternatives
@@ -53,15 +53,21 @@ class Values:
     read: list[dict[int, int]]
     """For each operation, the copies that it reads, by tensor."""
 
-    def read_by(self, operation: int, tensor: int) -> int:
-        """Return the value that an operation reads of a tensor."""
-        return self.read[operation].get(tensor, tensor)
+    def read_by(self, operation: Operation) -> list[int]:
+        """Return the values that an operation reads, as its description lists them."""
+        copies, inputs = self.read[operation.index], operation.inputs
+        tensors = [inputs[place] for place, _ in operation.bound.read_places]
+        return [copies.get(tensor, tensor) for tensor in tensors] if copies else tensors
 
-    def chain(self, value: int) -> Iterator[int]:
-        """Yield a value, the one that it is made from, and so on up to the tensor."""
-        while value != _NONE:
-            yield value
-            value = self.sources[value]
+    def with_sources(self, read: Iterable[int], made: Sequence[int]) -> list[int]:
+        """Return values, each with those that it is made from up to the tensor, once, without `made`."""
+        found: dict[int, None] = {}
+        for value in (*read, *made):
+            while value != _NONE:
+                if value not in made:
+                    found[value] = None
+                value = self.sources[value]
+        return list(found)
 
 
 def values(graph: Graph, copies: Mapping[str, Sequence[HeldCopy]], order: Sequence[int]) -> Values:
@@ -139,6 +145,7 @@ class _Numbering:
         """Return all values; copies of one operation in the order of its inputs."""
         found = self._found
         for operation in self._graph.operations:
-            place = {tensor: number for number, tensor in enumerate(reversed(operation.inputs))}
-            found.made[operation.index].sort(key=lambda value: -place[found.tensors[value]])
+            if len(found.made[operation.index]) > 1:
+                place = {tensor: number for number, tensor in enumerate(reversed(operation.inputs))}
+                found.made[operation.index].sort(key=lambda value: -place[found.tensors[value]])
         return found
