@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ..analyzer.indices.region import Region
 from ..dataflow.graph import Graph, Operation
 from ..errors import PlanError
 from ..machines.device_kind import DeviceKind
@@ -15,9 +14,9 @@ from ..programs.parts import Holding, Task
 from ..tdl.ast import Reducer
 from .blocks import OperationBlock
 from .build_block import Holdings, Touched, build
-from .compiled import numbers
 from .message_times import Element, MessageTimes
-from .part_sets import PartSet, Pieces, pieces
+from .part_cache import PartCache
+from .part_sets import PartSet
 from .task_sets import CutOperation, TaskSet, check_workers, cut, distinct, held_parts, task_set
 from .times import Source, TaskTimes, TimesOfTasks
 from .values import Values
@@ -59,8 +58,7 @@ class BlockCache:
         self._likes: list[_Like] = []
         self._find_likes()
         self._kind_of = _first_alike(self.messages.ways.kinds)
-        self._pieces: dict[tuple[object, ...], Pieces] = {}
-        self._parts: dict[tuple[tuple[int, ...], Pieces], PartSet] = {}
+        self._parts = PartCache()
         self._cuts: dict[tuple[object, ...], CutOperation] = {}
         self._spent: dict[tuple[CutOperation, tuple[int, ...]], tuple[list[int], Sequence[Source]]] = {}
         self._tasks: dict[tuple[CutOperation, tuple[int, ...]], TaskSet] = {}
@@ -113,7 +111,7 @@ class BlockCache:
             if found is None:
                 check_workers(workers, self._workers)
                 spent, sources = self._nanoseconds(operation, boxes, workers)
-                found = self._tasks[boxes, workers] = task_set(boxes, workers, spent, sources, self._part_set)
+                found = self._tasks[boxes, workers] = task_set(boxes, workers, spent, sources, self._parts)
         except PlanError as error:
             raise PlanError(f"operation {operation.name!r}: {error}") from error
         return found
@@ -122,7 +120,7 @@ class BlockCache:
         key = self._likes[operation.index], *[(task.box, task.term, task.read) for task in tasks]
         found = self._cuts.get(key)
         if found is None:
-            found = self._cuts[key] = cut(operation, tasks, self._piece_set)
+            found = self._cuts[key] = cut(operation, tasks, self._parts)
         return found
 
     def _nanoseconds(
@@ -135,14 +133,29 @@ class BlockCache:
             found = self._spent[boxes, same_kind] = self._times.of(operation, same_kind, boxes.boxes)
         return found
 
-    def given(self, value: int, holdings: Sequence[Holding], stop: Sequence[Holding] | None) -> Holdings:
-        """Return holdings of a value. Raises PlanError unless they tile it, and `stop` as well."""
-        home = self._held(value, holdings)
-        return self._joined(home, None if stop is None else self._held(value, stop))
+    def given(
+        self, listed: Iterable[tuple[int, Sequence[Holding], Sequence[Holding] | None]]
+    ) -> dict[int, Holdings]:
+        """Return holdings of values, and where they stop. Raises PlanError unless both tile the values.
+
+        Values of one shape often share one list, which is read once.
+        """
+        read: dict[tuple[object, ...], tuple[object, object, Holdings]] = {}
+        found = {}
+        for value, holdings, stop in listed:
+            shape = self._graph.tensors[self._values.tensors[value]].shape
+            key = shape, id(holdings), id(stop)
+            known = read.get(key)
+            if known is None:
+                home = self._held(value, holdings)
+                both = self._joined(home, None if stop is None else self._held(value, stop))
+                known = read[key] = holdings, stop, both
+            found[value] = known[2]
+        return found
 
     def made_by(self, tasks: TaskSet, output: int) -> Holdings:
         """Return the holdings of an output that is held by the workers that make it."""
-        return self._joined(distinct(tasks.made[output], self._piece_set, self._part_set), None)
+        return self._joined(distinct(tasks.made[output], self._parts), None)
 
     def block(self, operation: Operation, tasks: TaskSet, held: Sequence[Holdings]) -> OperationBlock:
         """Return the block of an operation; `held` are the holdings of the values that it touches.
@@ -153,7 +166,7 @@ class BlockCache:
         key = like, tasks, *held
         found = self._blocks.get(key)
         if found is None:
-            if self._size > LIMIT:
+            if self._size + self._parts.size > LIMIT:
                 self._forget()
             try:
                 found = build(like.touched, tasks, held, self.messages)
@@ -165,7 +178,7 @@ class BlockCache:
 
     def _forget(self) -> None:
         for cache in (
-            self._pieces, self._parts, self._cuts, self._spent, self._tasks, self._given, self._holdings,
+            self._parts, self._cuts, self._spent, self._tasks, self._given, self._holdings,
             self._blocks,
         ):  # fmt: skip
             cache.clear()
@@ -178,7 +191,7 @@ class BlockCache:
         found = self._given.get(key)
         if found is None:
             try:
-                found = held_parts(of.shape, key[1], self._workers, self._piece_set, self._part_set)
+                found = held_parts(of.shape, key[1], self._workers, self._parts)
             except PlanError as error:
                 raise PlanError(f"tensor {of.name!r}: {error}") from error
             self._given[key] = found
@@ -188,22 +201,6 @@ class BlockCache:
         found = self._holdings.get((home, stop))
         if found is None:
             found = self._holdings[home, stop] = Holdings(home, stop)
-        return found
-
-    def _piece_set(self, regions: Sequence[Region], term: Sequence[int], terms: int) -> Pieces:
-        key = tuple(regions), tuple(term), terms
-        found = self._pieces.get(key)
-        if found is None:
-            found = self._pieces[key] = pieces(*key)
-            self._size += len(found.bounds)
-        return found
-
-    def _part_set(self, workers: Sequence[int], of: Pieces) -> PartSet:
-        key = tuple(workers), of
-        found = self._parts.get(key)
-        if found is None:
-            found = self._parts[key] = PartSet(key[0], numbers(workers), of)
-            self._size += len(workers)
         return found
 
 
@@ -241,8 +238,8 @@ def _elements(graph: Graph) -> list[Element]:
         reducer = by_operator.get(id(operation.bound))
         if reducer is None:
             reducer = by_operator[id(operation.bound)] = _reducer(operation.bound)
-        for tensor in operation.outputs:
-            reducers[tensor] = reducer
+        for output in operation.outputs:
+            reducers[output] = reducer
     known: dict[tuple[str, str], Element] = {}
     found = []
     for tensor, reducer in zip(graph.tensors, reducers, strict=True):

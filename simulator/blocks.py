@@ -57,7 +57,7 @@ class OperationBlock:
     workers: list[int]
     """The worker of each instruction."""
 
-    runners: list[int]
+    runners: Numbers
     """The runner of each instruction."""
 
     transfers: list[bool]
@@ -164,7 +164,7 @@ def flattened(made: Sequence[Instruction], holdings: Sequence[int], inputs: int)
         numbers(words.listed),
         len(found),
         [each.worker for each in found],
-        [each.runner for each in found],
+        numbers([each.runner for each in found]),
         [each.transfer for each in found],
         [source for each in found for source in each.sources],
         [nbytes for each in found for nbytes in each.nbytes],

@@ -63,6 +63,7 @@ class BoxJobs:
     def add(self, operation: int, block: OperationBlock, storage: Sequence[int], times: Times) -> None:
         """Add the jobs of an operation. `storage` are the values whose storage those have that it touches."""
         words = plain(block.words)
+        runners = plain(block.runners)
         ready, end, leg_start = times
         lasts: list[int] = []
         for number in range(block.count):
@@ -71,7 +72,7 @@ class BoxJobs:
             before = {lasts[other] for other in _listed(words, NEED_FIRSTS, number)}
             before.update(self._written[use] for use in (*reads, *writes) if use in self._written)
             before.update(other for use in writes for other in self._read.get(use, ()))
-            runner = block.runners[number]
+            runner = runners[number]
             self._workers.append(block.workers[number])
             self._operations.append(operation)
             first = self._begin(before, runner, self._wakes[block.workers[number]])

@@ -16,10 +16,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
-from ..analyzer.indices.region import Region
+from ..analyzer.indices.region import Boxes, Region, volume
 from ..errors import PlanError
 from ..programs.program import region_text
-from .compiled import Numbers, compiled, numbers, plain, zeros
+from .compiled import COMPILED, Numbers, compiled, numbers, plain, zeros
 
 _NONE = -1
 
@@ -50,8 +50,9 @@ class Pieces:
     """The numbers of all regions, group by group."""
 
 
-def pieces(regions: Sequence[Region], term: Sequence[int], terms: int) -> Pieces:
+def pieces(boxes: Boxes, term: Sequence[int], terms: int) -> Pieces:
     """Return regions, grouped."""
+    regions = [tuple([(lower, upper) for lower, upper in box]) for box in boxes.tolist()]
     equal: dict[tuple[int, Region], list[int]] = {}
     for number, key in enumerate(zip(term, regions, strict=True)):
         equal.setdefault(key, []).append(number)
@@ -60,10 +61,10 @@ def pieces(regions: Sequence[Region], term: Sequence[int], terms: int) -> Pieces
         ends.append(ends[-1] + len(members))
     return Pieces(
         tuple(regions),
-        numbers([bound for region in regions for interval in region for bound in interval]),
+        boxes.flatten() if COMPILED else boxes.ravel().tolist(),
         numbers(term),
         terms,
-        tuple([prod([max(upper - lower, 0) for lower, upper in region]) for region in regions]),
+        tuple(volume(boxes).tolist()),
         numbers(ends),
         numbers([number for members in equal.values() for number in members]),
     )

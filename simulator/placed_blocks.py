@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ..programs.program import Lane
 from .blocks import OperationBlock
-from .compiled import filled, longer, numbers, plain, zeros
+from .compiled import filled, longer, numbers, plain, put, zeros
 from .events import Clock, Lanes, Placed, chain, first_change, follow, keep
 from .net import Net
 from .ways import Ways
@@ -111,7 +111,7 @@ class PlacedBlocks:
                 moved = self._add_writers(tensor, moved)
         self._known[:] = filled(len(self._known), 1)
         for operation in blocks:
-            self._known[self._sites[operation].numbers] = zeros(self._sites[operation].block.count)
+            put(self._known, self._sites[operation].numbers, 0)
         since = first_change(
             self._net,
             self._placed,
@@ -176,7 +176,7 @@ class PlacedBlocks:
         self._grow()
         for operation, site in sites.items():
             self._placed.words[site.at : site.at + len(site.block.words)] = site.block.words
-            self._placed.owner[site.numbers] = filled(site.block.count, operation)
+            put(self._placed.owner, site.numbers, operation)
             self._placed.runner[site.numbers] = site.block.runners
             self._settle(operation, site)
 

@@ -198,8 +198,8 @@ class Simulation:
         """Return the parts of the state that a change replaces, without changing anything."""
         operations, state = self._graph.operations, self._state
         done = self._cache.tasks(_numbered("operation", tasks, self._operations))
-        given = {**self._given(holdings, stops), **self._copied(copies)}
-        held = {value: found for value, found in given.items() if found is not None}
+        given = self._given(holdings, stops) | self._copied(copies)
+        held = dict(given)
         for number, found in done.items():
             for output, tensor in enumerate(operations[number].outputs):
                 own = self._values.roots[tensor] == tensor
@@ -217,17 +217,17 @@ class Simulation:
             blocks[number] = self._cache.block(
                 operations[number], done[number] if number in done else state.tasks[number], parts_of
             )
-        return _State(done, given, held, blocks)
+        return _State(done, dict(given), held, blocks)
 
     def _given(
         self, holdings: Mapping[str, Sequence[Holding]], stops: Mapping[str, Sequence[Holding]]
-    ) -> dict[int, Holdings | None]:
+    ) -> dict[int, Holdings]:
         """Return the holdings that tensors are given. Raises PlanError for those that cannot be."""
         for name in stops:
             if name not in holdings:
                 raise PlanError(f"tensor {name!r} has stops but no holdings; give it holdings as well")
-        found: dict[int, Holdings | None] = {}
-        for number, listed in _numbered("tensor", holdings, self._tensors):
+        named = list(_numbered("tensor", holdings, self._tensors))
+        for number, _ in named:
             tensor = self._graph.tensors[number]
             if tensor.alias is not None:
                 other = self._graph.tensors[self._values.roots[number]].name
@@ -235,22 +235,21 @@ class Simulation:
                     f"tensor {tensor.name!r} is where {other!r} is, which it overwrites; give {other!r} the "
                     f"holdings instead"
                 )
-            found[number] = self._cache.given(number, listed, stops.get(tensor.name))
-        return found
+        names = self._graph.tensors
+        return self._cache.given((number, each, stops.get(names[number].name)) for number, each in named)
 
-    def _copied(self, copies: Mapping[str, Sequence[Sequence[Holding]]]) -> dict[int, Holdings | None]:
+    def _copied(self, copies: Mapping[str, Sequence[Sequence[Holding]]]) -> dict[int, Holdings]:
         """Return the holdings that copies are given. Raises PlanError for those that cannot be."""
-        found: dict[int, Holdings | None] = {}
-        for name, listed in copies.items():
+        listed: list[tuple[int, Sequence[Holding], None]] = []
+        for name, given in copies.items():
             known = self._values.copies.get(name, [])
-            if len(listed) != len(known):
+            if len(given) != len(known):
                 raise PlanError(
                     f"tensor {name!r} has {counted(len(known), 'copy', 'copies')}, but holdings are given "
-                    f"for {len(listed)}; give those of each"
+                    f"for {len(given)}; give those of each"
                 )
-            for value, holdings in zip(known, listed, strict=True):
-                found[value] = self._cache.given(value, holdings, None)
-        return found
+            listed += [(value, each, None) for value, each in zip(known, given, strict=True)]
+        return self._cache.given(listed)
 
     def _replace(self, change: _State) -> _State:
         """Replace parts of the state, and return what was there before."""
