@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from .check_timeline import check_timeline
 from .simulate import simulate
 from .timeline import Timeline
-from .values import HeldCopy
+from .versions import HeldCopy
 
 if TYPE_CHECKING:
     from .simulation import Simulation

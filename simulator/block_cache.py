@@ -19,7 +19,7 @@ from .part_cache import PartCache
 from .part_sets import PartSet
 from .task_sets import CutOperation, TaskSet, check_workers, cut, distinct, held_parts, task_set
 from .times import Source, TaskTimes, TimesOfTasks
-from .values import Values
+from .versions import NumberedVersions
 
 _NONE = -1
 
@@ -29,10 +29,10 @@ LIMIT = 1 << 24
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Like:
-    """Operations with the same operator and element types that touch values in the same way."""
+    """Operations with the same operator and element types that touch versions in the same way."""
 
     touched: Touched
-    """The way in which they touch values."""
+    """The way in which they touch versions."""
 
 
 class BlockCache:
@@ -43,18 +43,18 @@ class BlockCache:
         graph: Graph,
         machine: Machine,
         workers: int,
-        values: Values,
+        versions: NumberedVersions,
         times: TaskTimes | None,
     ) -> None:
         self._graph = graph
         self._workers = workers
-        self._values = values
+        self._versions = versions
         self._times = TimesOfTasks(graph, machine, workers, times)
         self.messages = MessageTimes(machine, workers, self._times.profiled)
         self.touched: list[tuple[int, ...]] = []
-        """The values that each operation touches: those that others make, each once, and those it makes."""
+        """The versions that each operation touches: those that others make, each once, and those it makes."""
         self.storage: list[tuple[int, ...]] = []
-        """The values whose storage those have."""
+        """The versions whose storage those have."""
         self._likes: list[_Like] = []
         self._find_likes()
         self._kind_of = _first_alike(self.messages.ways.kinds)
@@ -68,17 +68,17 @@ class BlockCache:
         self._size = 0
 
     def _find_likes(self) -> None:
-        """Find the operations that are like each other, and the values that they touch."""
+        """Find the operations that are like each other, and the versions that they touch."""
         known: dict[tuple[object, ...], _Like] = {}
-        values, elements = self._values, _elements(self._graph)
+        versions, elements = self._versions, _elements(self._graph)
         for operation in self._graph.operations:
-            read, made = values.read_by(operation), values.made[operation.index]
-            others = values.with_sources(read, made)
+            read, made = versions.read_by(operation), versions.made[operation.index]
+            others = versions.with_sources(read, made)
             touches = (*others, *made, *operation.outputs)
-            storage = tuple([values.roots[value] for value in touches])
-            slots = [touches.index(value) for value in read]
-            types = [elements[values.tensors[value]] for value in touches]
-            sources = [values.sources[value] for value in touches]
+            storage = tuple([versions.roots[version] for version in touches])
+            slots = [touches.index(version) for version in read]
+            types = [elements[versions.tensors[version]] for version in touches]
+            sources = [versions.sources[version] for version in touches]
             at = [touches.index(source) if source in touches else _NONE for source in sources]
             key = id(operation.bound), len(made), *slots, *at, *map(storage.index, storage), *types
             like = known.get(key)
@@ -136,21 +136,21 @@ class BlockCache:
     def given(
         self, listed: Iterable[tuple[int, Sequence[Holding], Sequence[Holding] | None]]
     ) -> dict[int, Holdings]:
-        """Return holdings of values, and where they stop. Raises PlanError unless both tile the values.
+        """Return holdings of versions, and where they stop. Raises PlanError unless both tile the versions.
 
-        Values of one shape often share one list, which is read once.
+        NumberedVersions of one shape often share one list, which is read once.
         """
         read: dict[tuple[object, ...], tuple[object, object, Holdings]] = {}
         found = {}
-        for value, holdings, stop in listed:
-            shape = self._graph.tensors[self._values.tensors[value]].shape
+        for version, holdings, stop in listed:
+            shape = self._graph.tensors[self._versions.tensors[version]].shape
             key = shape, id(holdings), id(stop)
             known = read.get(key)
             if known is None:
-                home = self._held(value, holdings)
-                both = self._joined(home, None if stop is None else self._held(value, stop))
+                home = self._held(version, holdings)
+                both = self._joined(home, None if stop is None else self._held(version, stop))
                 known = read[key] = holdings, stop, both
-            found[value] = known[2]
+            found[version] = known[2]
         return found
 
     def made_by(self, tasks: TaskSet, output: int) -> Holdings:
@@ -158,7 +158,7 @@ class BlockCache:
         return self._joined(distinct(tasks.made[output], self._parts), None)
 
     def block(self, operation: Operation, tasks: TaskSet, held: Sequence[Holdings]) -> OperationBlock:
-        """Return the block of an operation; `held` are the holdings of the values that it touches.
+        """Return the block of an operation; `held` are the holdings of the versions that it touches.
 
         Raises PlanError if no one holds what a task needs.
         """
@@ -185,8 +185,8 @@ class BlockCache:
         self.messages.forget()
         self._size = 0
 
-    def _held(self, value: int, holdings: Sequence[Holding]) -> PartSet:
-        of = self._graph.tensors[self._values.tensors[value]]
+    def _held(self, version: int, holdings: Sequence[Holding]) -> PartSet:
+        of = self._graph.tensors[self._versions.tensors[version]]
         key = of.shape, tuple(holdings)
         found = self._given.get(key)
         if found is None:
@@ -212,9 +212,9 @@ def _touched(
     storage: Sequence[int],
     elements: Sequence[Element],
 ) -> Touched:
-    """Return how an operation touches values: those of others, its `copies`, and its outputs.
+    """Return how an operation touches versions: those of others, its `copies`, and its outputs.
 
-    `read` are the places of those that it reads, and `sources` those that each value is made from.
+    `read` are the places of those that it reads, and `sources` those that each version is made from.
     """
     outputs = len(storage) - len(operation.outputs)
     return Touched(

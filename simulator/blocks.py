@@ -6,8 +6,8 @@ instruction begins, does its *legs* (its kernel, or a message from each other wo
 finishes.
 
 Instructions are in the order of the clock, so their numbers and those of their legs depend on nothing but the
-operation, its tasks and the holdings. Other operations are named by the values that join them, tensors and
-copies (`values`): a block says which of its instructions read or write which holding of which value that the
+operation, its tasks and the holdings. Other operations are named by the versions of tensors that
+join them: a block says which of its instructions read or write which holding of which version that the
 operation touches.
 """
 
@@ -21,7 +21,7 @@ from .compiled import Numbers, numbers
 from .times import Source
 
 Use = tuple[int, int]
-"""A value that the operation touches, as its place among them, and the number of a holding."""
+"""A version that the operation touches, as its place among them, and the number of a holding."""
 
 # The places of a block's integers. Those of `LEGS` and `COUNT` are numbers, the others lead to lists.
 COUNT, LEGS = 0, 1
@@ -39,8 +39,8 @@ BEFORE, AFTER = 12, 13
 RUNNERS, RUNNER_ENDS = 14, 15
 """The number of runners, and for each the runner, its first and its last instruction."""
 USES = 16
-"""From here on, for each value: where the first reader of each holding is, and the writers of all holdings;
-0 if the operation does not make the value.
+"""From here on, for each version: where the first reader of each holding is, and the writers of all holdings;
+0 if the operation does not make the version.
 """
 
 
@@ -76,7 +76,7 @@ class OperationBlock:
     """The number of legs."""
 
     writers: list[list[int]]
-    """For each value that is touched, the instruction that writes each holding; -1 if none does."""
+    """For each version that is touched, the instruction that writes each holding; -1 if none does."""
 
 
 @dataclass(slots=True)
@@ -135,7 +135,7 @@ class Instruction:
 def flattened(made: Sequence[Instruction], holdings: Sequence[int], inputs: int) -> OperationBlock:
     """Return instructions in the order of the clock, in integers.
 
-    `holdings` are the numbers of holdings of the values that the operation touches, the first `inputs` of
+    `holdings` are the numbers of holdings of the versions that the operation touches, the first `inputs` of
     which others make.
     """
     found = sorted(made, key=lambda each: (each.tick, each.worker))

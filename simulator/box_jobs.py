@@ -61,7 +61,7 @@ class BoxJobs:
         """The last jobs of the instructions that have read each holding since."""
 
     def add(self, operation: int, block: OperationBlock, storage: Sequence[int], times: Times) -> None:
-        """Add the jobs of an operation. `storage` are the values whose storage those have that it touches."""
+        """Add the jobs of an operation; `storage` has the version whose storage each one touched has."""
         words = plain(block.words)
         runners = plain(block.runners)
         ready, end, leg_start = times
@@ -166,6 +166,6 @@ def _listed(words: Sequence[int], head: int, number: int) -> Sequence[int]:
 
 
 def _uses(words: Sequence[int], head: int, number: int, storage: Sequence[int]) -> list[tuple[int, int]]:
-    """Return the holdings that an instruction reads or writes, each by the value whose storage it has."""
+    """Return the holdings that an instruction reads or writes, each by the version whose storage it has."""
     listed = iter(_listed(words, head, number))
     return [(storage[slot], held) for slot, held in zip(listed, listed, strict=True)]

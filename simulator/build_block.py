@@ -18,16 +18,16 @@ _NONE = -1
 
 @dataclass(frozen=True, slots=True)
 class Touched:
-    """The values that an operation touches: those that others make, each once, and those that it makes.
+    """The versions that an operation touches: those that others make, each once, and those that it makes.
 
-    A value that it reads comes with the values that it is made from, since it may be held there.
+    A version that it reads comes with the versions that it is made from, since it may be held there.
     """
 
     read: tuple[tuple[int, int], ...]
-    """For each tensor of the description that is read its place there, and the place of the value."""
+    """For each tensor of the description that is read its place there, and the place of the version."""
 
     sources: tuple[int, ...]
-    """For each value, the place of the one that it is made from; -1 for a tensor."""
+    """For each version, the place of the one that it is made from; -1 for a tensor."""
 
     copies: range
     """The places of the copies that are made for the operation."""
@@ -36,15 +36,15 @@ class Touched:
     """The places of its outputs, which come last."""
 
     same_storage: tuple[frozenset[int], ...]
-    """For each output, the places of the values whose storage it takes over."""
+    """For each output, the places of the versions whose storage it takes over."""
 
     elements: tuple[Element, ...]
-    """The elements of each value."""
+    """The elements of each version."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Holdings:
-    """Who holds a value. Compared by identity."""
+    """Who holds a version. Compared by identity."""
 
     home: PartSet
     """Between operations."""
@@ -54,7 +54,7 @@ class Holdings:
 
 
 def build(of: Touched, tasks: TaskSet, held: Sequence[Holdings], messages: MessageTimes) -> OperationBlock:
-    """Return the block of an operation; `held` are the holdings of the values that it touches.
+    """Return the block of an operation; `held` are the holdings of the versions that it touches.
 
     Raises PlanError if no one holds what a task needs.
     """

@@ -128,11 +128,11 @@ def chain(net: Net, placed: Placed, last: Numbers, kept: Numbers, moved: Numbers
 
 
 @compiled
-def writer(net: Net, placed: Placed, value: int, held: int) -> int:
-    """Return the instruction that writes a holding of a value."""
-    maker = net.maker[value]
+def writer(net: Net, placed: Placed, version: int, held: int) -> int:
+    """Return the instruction that writes a holding of a version."""
+    maker = net.maker[version]
     block = placed.at[maker]
-    writers = block + placed.words[block + USES + 2 * net.made_as[value] + 1]
+    writers = block + placed.words[block + USES + 2 * net.made_as[version] + 1]
     return int(placed.base[maker] + placed.words[writers + held])
 
 
@@ -174,18 +174,18 @@ def latest_known(
     for written in range(2):
         head = block + words[block + (WRITE_FIRSTS if written else READ_FIRSTS)] + local
         for place in range(block + words[head], block + words[head + 1], 2):
-            value = net.values[net.firsts[operation] + words[place]]
+            version = net.versions[net.firsts[operation] + words[place]]
             held = words[place + 1]
             if written:
-                value = net.overwritten[value]
-                if value < 0:
+                version = net.overwritten[version]
+                if version < 0:
                     continue
-            if net.maker[value] >= 0:
-                other = writer(net, placed, value, held)
+            if net.maker[version] >= 0:
+                other = writer(net, placed, version, held)
                 if other != number:
                     found = joined(placed, ways, end, known, number, other, found)
             if written:
-                for user in range(net.user_firsts[value], net.user_firsts[value + 1]):
+                for user in range(net.user_firsts[version], net.user_firsts[version + 1]):
                     reader = net.users[2 * user]
                     start = at[reader]
                     head2 = start + words[start + USES + 2 * net.users[2 * user + 1]] + held
@@ -335,10 +335,10 @@ def follow(
             for written in range(2):
                 head = block + words[block + (WRITE_FIRSTS if written else READ_FIRSTS)] + local
                 for place in range(block + words[head], block + words[head + 1], 2):
-                    value = net.values[net.firsts[operation] + words[place]]
+                    version = net.versions[net.firsts[operation] + words[place]]
                     held = words[place + 1]
                     if written:
-                        for user in range(net.user_firsts[value], net.user_firsts[value + 1]):
+                        for user in range(net.user_firsts[version], net.user_firsts[version + 1]):
                             reader = net.users[2 * user]
                             start = at[reader]
                             head2 = start + words[start + USES + 2 * net.users[2 * user + 1]] + held
@@ -352,9 +352,9 @@ def follow(
                                     placed.base[reader] + words[entry],
                                     number,
                                 )
-                    value = net.overwriter[value]
-                    if value >= 0:
-                        other = writer(net, placed, value, held)
+                    version = net.overwriter[version]
+                    if version >= 0:
+                        other = writer(net, placed, version, held)
                         if other != number:
                             release(placed, ways, clock, missing, begun, other, number)
         if begun:

@@ -1,4 +1,4 @@
-"""Which operations touch which values, as loops read it."""
+"""Which operations touch which versions, as loops read it."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from ..dataflow.graph import Graph
 from ..errors import PlanError
 from ..support.wording import alternatives
 from .compiled import Numbers, numbers
-from .values import Values
+from .versions import NumberedVersions
 
 _NONE = -1
 
 
 class Net(NamedTuple):
-    """The graph: which operations touch which values."""
+    """The graph: which operations touch which versions."""
 
     order: Numbers
     """The operations in the order of the clock."""
@@ -24,34 +24,34 @@ class Net(NamedTuple):
     """The place of each operation in that order."""
 
     firsts: Numbers
-    """Where the values of each operation begin in `values`."""
+    """Where the versions of each operation begin in `versions`."""
 
-    values: Numbers
-    """The values that operations touch, operation by operation."""
+    versions: Numbers
+    """The versions that operations touch, operation by operation."""
 
     maker: Numbers
-    """The operation that makes each value; -1 if none does."""
+    """The operation that makes each version; -1 if none does."""
 
     made_as: Numbers
-    """The place of each value among those that its maker touches."""
+    """The place of each version among those that its maker touches."""
 
     user_firsts: Numbers
-    """Where the users of each value begin in `users`."""
+    """Where the users of each version begin in `users`."""
 
     users: Numbers
-    """Pairs of an operation that reads a value, or collects its parts, and the place of the value there."""
+    """Pairs of an operation that reads a version, or collects its parts, and the version's place there."""
 
     overwritten: Numbers
-    """The tensor that each value overwrites; -1 if it has memory of its own."""
+    """The tensor that each version overwrites; -1 if it has memory of its own."""
 
     overwriter: Numbers
-    """The tensor that overwrites each value; -1 if none does."""
+    """The tensor that overwrites each version; -1 if none does."""
 
 
-def net(graph: Graph, order: Sequence[int], of: Values, touched: Sequence[tuple[int, ...]]) -> Net:
+def net(graph: Graph, order: Sequence[int], of: NumberedVersions, touched: Sequence[tuple[int, ...]]) -> Net:
     """Return the net of a graph whose operations run in an order.
 
-    `touched` are the values that each operation touches, those that others make first. Raises PlanError for
+    `touched` are the versions that each operation touches, those that others make first. Raises PlanError for
     an order that cannot be.
     """
     count = len(of.tensors)
@@ -60,12 +60,12 @@ def net(graph: Graph, order: Sequence[int], of: Values, touched: Sequence[tuple[
         position[operation] = place
     maker, made_as = [_NONE] * count, [_NONE] * count
     users: list[list[int]] = [[] for _ in range(count)]
-    for operation, values in enumerate(touched):
-        others = len(values) - len(graph.operations[operation].outputs) - len(of.made[operation])
-        for slot, value in enumerate(values):
-            users[value] += (operation, slot)
+    for operation, versions in enumerate(touched):
+        others = len(versions) - len(graph.operations[operation].outputs) - len(of.made[operation])
+        for slot, version in enumerate(versions):
+            users[version] += (operation, slot)
             if slot >= others:
-                maker[value], made_as[value] = operation, slot
+                maker[version], made_as[version] = operation, slot
     overwritten, overwriter = [_NONE] * count, [_NONE] * count
     last = list(range(count))
     for operation in order:
@@ -78,7 +78,7 @@ def net(graph: Graph, order: Sequence[int], of: Values, touched: Sequence[tuple[
         numbers(order),
         numbers(position),
         numbers(_ends(touched)),
-        numbers([value for values in touched for value in values]),
+        numbers([version for versions in touched for version in versions]),
         numbers(maker),
         numbers(made_as),
         numbers([end // 2 for end in _ends(users)]),

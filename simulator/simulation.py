@@ -32,7 +32,7 @@ from .placed_blocks import PlacedBlocks
 from .task_sets import TaskSet
 from .timeline import Timeline
 from .times import NANOSECONDS, TaskTimes
-from .values import HeldCopy, values
+from .versions import HeldCopy, number_versions
 
 Value = TypeVar("Value")
 
@@ -45,10 +45,10 @@ class _State:
     """The tasks of operations."""
 
     given: dict[int, Holdings | None]
-    """The holdings that values were given; None if they follow the tasks that make them."""
+    """The holdings that versions were given; None if they follow the tasks that make them."""
 
     held: dict[int, Holdings]
-    """The holdings of values that have storage of their own."""
+    """The holdings of versions that have storage of their own."""
 
     blocks: dict[int, OperationBlock]
     """The blocks of operations."""
@@ -90,11 +90,11 @@ class Simulation:
         self._tensors = {tensor.name: tensor.index for tensor in graph.tensors}
         with gc_paused():
             listed = ordered(graph, order)
-            self._values = values(graph, copies or {}, listed)
-            self._cache = BlockCache(graph, found, workers, self._values, times)
-            self._net = net(graph, listed, self._values, self._cache.touched)
-            self._users: list[list[int]] = [[] for _ in self._values.tensors]
-            """The operations that touch each value, or another one with its storage."""
+            self._versions = number_versions(graph, copies or {}, listed)
+            self._cache = BlockCache(graph, found, workers, self._versions, times)
+            self._net = net(graph, listed, self._versions, self._cache.touched)
+            self._users: list[list[int]] = [[] for _ in self._versions.tensors]
+            """The operations that touch each version, or another one with its storage."""
             for number in range(len(graph.operations)):
                 for root in set(self._cache.storage[number]):
                     self._users[root].append(number)
@@ -138,8 +138,8 @@ class Simulation:
         if self._earlier is not None:
             raise PlanError("the last proposal is open; accept or refuse it before the next one")
         change = self._change(tasks, holdings or {}, stops or {}, copies or {})
-        touched = {value for operation in change.blocks for value in self._cache.touched[operation]}
-        overwriting = {int(self._net.overwriter[value]) for value in touched} - {-1}
+        touched = {version for operation in change.blocks for version in self._cache.touched[operation]}
+        overwriting = {int(self._net.overwriter[version]) for version in touched} - {-1}
         self._earlier = self._replace(change), self._nanoseconds
         self._nanoseconds = self._placed.propose(change.blocks, sorted(overwriting))
         return self._nanoseconds
@@ -202,13 +202,13 @@ class Simulation:
         held = dict(given)
         for number, found in done.items():
             for output, tensor in enumerate(operations[number].outputs):
-                own = self._values.roots[tensor] == tensor
+                own = self._versions.roots[tensor] == tensor
                 if own and tensor not in held and state.given.get(tensor) is None:
                     held[tensor] = self._cache.made_by(found, output)
         concerned = {number for number, found in done.items() if state.tasks.get(number) is not found}
-        for value, parts in held.items():
-            if state.held.get(value) is not parts:
-                concerned.update(self._users[value])
+        for version, parts in held.items():
+            if state.held.get(version) is not parts:
+                concerned.update(self._users[version])
         blocks = {}
         for number in sorted(concerned):
             parts_of = [
@@ -230,7 +230,7 @@ class Simulation:
         for number, _ in named:
             tensor = self._graph.tensors[number]
             if tensor.alias is not None:
-                other = self._graph.tensors[self._values.roots[number]].name
+                other = self._graph.tensors[self._versions.roots[number]].name
                 raise PlanError(
                     f"tensor {tensor.name!r} is where {other!r} is, which it overwrites; give {other!r} the "
                     f"holdings instead"
@@ -242,13 +242,13 @@ class Simulation:
         """Return the holdings that copies are given. Raises PlanError for those that cannot be."""
         listed: list[tuple[int, Sequence[Holding], None]] = []
         for name, given in copies.items():
-            known = self._values.copies.get(name, [])
+            known = self._versions.copies.get(name, [])
             if len(given) != len(known):
                 raise PlanError(
                     f"tensor {name!r} has {counted(len(known), 'copy', 'copies')}, but holdings are given "
                     f"for {len(given)}; give those of each"
                 )
-            listed += [(value, each, None) for value, each in zip(known, given, strict=True)]
+            listed += [(version, each, None) for version, each in zip(known, given, strict=True)]
         return self._cache.given(listed)
 
     def _replace(self, change: _State) -> _State:

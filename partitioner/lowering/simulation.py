@@ -8,7 +8,7 @@ from ...dataflow.graph import Graph, Operation
 from ...machines.machine import Machine
 from ...operators.stages.bound_operator import BoundOperator
 from ...programs.parts import Holding, Task
-from ...simulator.values import HeldCopy
+from ...simulator.versions import HeldCopy
 from ..layouts.forms import Form
 from ..layouts.parts import holdings, tasks
 from ..layouts.step_split import Layout

@@ -1,7 +1,7 @@
 """What operations read and make: every tensor at home, and the copies of tensors.
 
-A *value* is a tensor, under its own number, or a copy, under the numbers after those. A copy is made for the
-first operation that reads it, from the tensor or from another copy, and lives from then on.
+Each version has a number: a tensor at home its own, and a copy one after those. A copy is made for the first
+operation that reads it, from the home or from another copy, and lives from then on.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ class HeldCopy:
 
 
 @dataclass(frozen=True, slots=True)
-class Values:
-    """All tensors and copies of a graph."""
+class NumberedVersions:
+    """The versions of all tensors of a graph."""
 
     tensors: list[int]
-    """The tensor of each value."""
+    """The tensor of each version."""
 
     sources: list[int]
-    """The value that each copy is made from; -1 for a tensor."""
+    """The version that each copy is made from; -1 for a tensor."""
 
     roots: list[int]
-    """The value whose storage each value has: its own, or the tensor that a tensor overwrites."""
+    """The version whose storage each version has: its own, or the tensor that a tensor overwrites."""
 
     copies: dict[str, list[int]]
     """The copies of each tensor that has any, by its name."""
@@ -54,24 +54,26 @@ class Values:
     """For each operation, the copies that it reads, by tensor."""
 
     def read_by(self, operation: Operation) -> list[int]:
-        """Return the values that an operation reads, as its description lists them."""
+        """Return the versions that an operation reads, as its description lists them."""
         copies, inputs = self.read[operation.index], operation.inputs
         tensors = [inputs[place] for place, _ in operation.bound.read_places]
         return [copies.get(tensor, tensor) for tensor in tensors] if copies else tensors
 
     def with_sources(self, read: Iterable[int], made: Sequence[int]) -> list[int]:
-        """Return values, each with those that it is made from up to the tensor, once, without `made`."""
+        """Return versions, each with those that it is made from up to the tensor, once, without `made`."""
         found: dict[int, None] = {}
-        for value in (*read, *made):
-            while value != _NONE:
-                if value not in made:
-                    found[value] = None
-                value = self.sources[value]
+        for version in (*read, *made):
+            while version != _NONE:
+                if version not in made:
+                    found[version] = None
+                version = self.sources[version]
         return list(found)
 
 
-def values(graph: Graph, copies: Mapping[str, Sequence[HeldCopy]], order: Sequence[int]) -> Values:
-    """Number the tensors of a graph, and their copies, if operations run in an order.
+def number_versions(
+    graph: Graph, copies: Mapping[str, Sequence[HeldCopy]], order: Sequence[int]
+) -> NumberedVersions:
+    """Number the versions of all tensors, if operations run in an order.
 
     Raises PlanError for copies of what does not exist, for readers that do not exist or read another version
     as well, and for a copy that is made from one that is not there yet.
@@ -93,7 +95,7 @@ class _Numbering:
         for tensor in graph.tensors:
             roots.append(tensor.index if tensor.alias is None else roots[tensor.alias])
         count = len(graph.operations)
-        self._found = Values(
+        self._found = NumberedVersions(
             list(range(len(roots))),
             [_NONE] * len(roots),
             roots,
@@ -114,18 +116,18 @@ class _Numbering:
                 raise PlanError(
                     f"{place} is made from version {copy.source}; choose one of 0 to {number - 1}"
                 )
-            value = len(found.tensors)
-            begins.append(self._read(copy.readers, tensor, value, place))
+            version = len(found.tensors)
+            begins.append(self._read(copy.readers, tensor, version, place))
             if begins[number] < begins[copy.source]:
                 raise PlanError(f"{place} is made before version {copy.source}, from which it is made")
             found.tensors.append(tensor)
             found.sources.append(versions[copy.source])
-            found.roots.append(value)
-            found.made[self._order[begins[number]]].append(value)
-            versions.append(value)
+            found.roots.append(version)
+            found.made[self._order[begins[number]]].append(version)
+            versions.append(version)
         found.copies[name] = versions[1:]
 
-    def _read(self, readers: Sequence[str], tensor: int, value: int, place: str) -> int:
+    def _read(self, readers: Sequence[str], tensor: int, version: int, place: str) -> int:
         """Let operations read a copy; return the place of the first one in the order."""
         if not readers:
             raise PlanError(f"{place} has no readers; name the operations that read it")
@@ -137,15 +139,15 @@ class _Numbering:
                 )
             if tensor not in self._graph.operations[number].inputs:
                 raise PlanError(f"{place}: operation {name!r} does not read it")
-            if self._found.read[number].setdefault(tensor, value) != value:
+            if self._found.read[number].setdefault(tensor, version) != version:
                 raise PlanError(f"{place}: operation {name!r} reads another version")
         return min(self._position[self._operations[name]] for name in readers)
 
-    def result(self) -> Values:
-        """Return all values; copies of one operation in the order of its inputs."""
+    def result(self) -> NumberedVersions:
+        """Return all versions; copies of one operation in the order of its inputs."""
         found = self._found
         for operation in self._graph.operations:
             if len(found.made[operation.index]) > 1:
                 place = {tensor: number for number, tensor in enumerate(reversed(operation.inputs))}
-                found.made[operation.index].sort(key=lambda value: -place[found.tensors[value]])
+                found.made[operation.index].sort(key=lambda version: -place[found.tensors[version]])
         return found
