@@ -66,16 +66,20 @@ def command(
     """
     from ..api import frontier
     from ..machines import load
+    from ..partitioner.methods.frontier import searching_method
     from ..reports import frontier as report
     from ..reports.console import waiting
     from ..reports.drawing.file import check_kind, write_drawing
     from ..reports.drawing.staircase import frontier_drawing
-    from ..reports.files import check_writable
+    from ..reports.files import check_folder, check_writable
     from .json_output import print_json
 
     if plot is not None:
         check_kind(plot)
         check_writable(plot)
+    if save is not None:
+        check_folder(save)
+    searching_method(method)
     found = load(machine)
     for count in workers:
         found.check_workers(count)

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, chain
 
-from .compiled import Numbers, numbers
+from ..support.compiled import Numbers, numbers
 from .times import Source
 
 Use = tuple[int, int]

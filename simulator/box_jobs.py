@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from ..support.compiled import plain
 from .blocks import (
     BEGIN,
     FINISH,
@@ -17,7 +18,6 @@ from .blocks import (
     WRITE_FIRSTS,
     OperationBlock,
 )
-from .compiled import plain
 from .iteration_jobs import IterationJobs, JobKind
 from .jobs import Edges, Jobs, Moments
 from .times import Source, SourceCounts

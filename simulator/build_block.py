@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from ..errors import PlanError
 from ..programs.program import Lane
+from ..support.compiled import plain
 from .blocks import Instruction, OperationBlock, Use, flattened
-from .compiled import plain
 from .message_times import Element, MessageTimes, Transfers
 from .part_sets import PartSet, Readings
 from .task_sets import TaskSet

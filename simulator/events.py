@@ -17,6 +17,7 @@ from __future__ import annotations
 from heapq import heappop, heappush
 from typing import NamedTuple
 
+from ..support.compiled import Numbers, compiled
 from .blocks import (
     AFTER,
     BEFORE,
@@ -35,7 +36,6 @@ from .blocks import (
     USES,
     WRITE_FIRSTS,
 )
-from .compiled import Numbers, compiled
 from .net import Net
 
 SHIFT = 32

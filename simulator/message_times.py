@@ -9,7 +9,7 @@ import numpy as np
 from ..analyzer.indices.region import Region
 from ..machines.machine import Machine
 from ..programs.cover import cover
-from .compiled import plain
+from ..support.compiled import plain
 from .part_sets import PartSet, Readings, collected, fetched
 from .times import NANOSECONDS, ProfiledTimes, Source, in_proportion
 from .ways import Ways

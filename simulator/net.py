@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from ..dataflow.graph import Graph
 from ..errors import PlanError
+from ..support.compiled import Numbers, numbers
 from ..support.wording import alternatives
-from .compiled import Numbers, numbers
 from .versions import NumberedVersions
 
 _NONE = -1

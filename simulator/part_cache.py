@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..analyzer.indices.region import Boxes
-from .compiled import numbers
+from ..support.compiled import numbers
 from .part_sets import PartSet, Pieces, check_tiles, pieces
 
 

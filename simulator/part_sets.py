@@ -19,7 +19,7 @@ from math import prod
 from ..analyzer.indices.region import Boxes, Region, volume
 from ..errors import PlanError
 from ..programs.program import region_text
-from .compiled import COMPILED, Numbers, compiled, numbers, plain, zeros
+from ..support.compiled import COMPILED, Numbers, compiled, numbers, plain, zeros
 
 _NONE = -1
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..programs.program import Lane
+from ..support.compiled import filled, longer, numbers, plain, put, zeros
 from .blocks import OperationBlock
-from .compiled import filled, longer, numbers, plain, put, zeros
 from .events import Clock, Lanes, Placed, chain, first_change, follow, keep
 from .net import Net
 from .ways import Ways

@@ -13,7 +13,7 @@ from ..dataflow.graph import Operation
 from ..errors import PlanError
 from ..programs.parts import Holding, Task
 from ..programs.program import region_text
-from .compiled import plain
+from ..support.compiled import plain
 from .part_cache import PartCache
 from .part_sets import PartSet, Pieces
 from .times import Source

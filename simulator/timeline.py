@@ -35,6 +35,13 @@ class WorkerTimes:
     waiting_seconds: float
     """Neither runs."""
 
+    @property
+    def fractions(self) -> tuple[float, float, float]:
+        """Return the three as parts of the iteration, which add up to 1, or to 0 if it takes no time."""
+        times = self.computing_seconds, self.moving_seconds, self.waiting_seconds
+        whole = sum(times) or 1
+        return times[0] / whole, times[1] / whole, times[2] / whole
+
 
 @dataclass(frozen=True, slots=True)
 class OperationTimes:
@@ -94,6 +101,11 @@ class Timeline(NotebookDisplay):
     def seconds(self) -> float:
         """The time of one iteration."""
         return self.nanoseconds / NANOSECONDS
+
+    @property
+    def moved_bytes(self) -> int:
+        """The bytes that messages carry between workers."""
+        return sum(self.work.nbytes)
 
     @property
     def compute_seconds(self) -> float:

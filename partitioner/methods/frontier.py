@@ -34,7 +34,7 @@ from ..plans.plan import Plan
 from ..problem.classes import build_problem
 from ..problem.problem import Problem
 from ..problem.sequences import all_sequences, sequence_count
-from .method import every_method
+from .method import Method, every_method, find_method
 from .settings import SearchSettings
 from .within_memory import least_peak_bytes, memory_front
 
@@ -126,11 +126,23 @@ class Frontier(NotebookDisplay):
         return fast[0].plan
 
 
+def searching_method(given: str | Method) -> Method:
+    """Return a method. Raises PlanError if there is none, or if it does not search for less memory."""
+    method = find_method(given)
+    if not method.takes_prices:
+        able = ", ".join(sorted(each.name for each in every_method().values() if each.takes_prices))
+        raise PlanError(
+            f"the method {method.name!r} makes one plan, whatever memory it takes; a frontier needs a "
+            f"search: {able}"
+        )
+    return method
+
+
 def find_frontier(
     graph: Graph,
     workers: int,
     machine: Machine,
-    method: str,
+    method: str | Method,
     measures: Measures,
     memory: int | None = None,
 ) -> Frontier:
@@ -138,9 +150,9 @@ def find_frontier(
 
     Raises PlanError if no plan is found that fits, and MachineError as `SearchSettings.made_objective`.
     """
+    search = searching_method(method)
     found: list[FrontierPoint] = []
-    for plan in _candidates(graph, workers, machine, method, measures.arena):
-        peak = measures.arena(plan)
+    for plan, peak in _candidates(graph, workers, machine, search, measures.arena):
         if memory is None or peak <= memory:
             seconds = measures.seconds(plan)
             found.append(FrontierPoint(seconds, peak, replace(plan, step_seconds=seconds)))
@@ -164,28 +176,27 @@ def unbeaten(found: Iterable[FrontierPoint]) -> tuple[FrontierPoint, ...]:
 
 
 def _candidates(
-    graph: Graph, workers: int, machine: Machine, method: str, arena: Callable[[Plan], int]
-) -> Iterator[Plan]:
+    graph: Graph, workers: int, machine: Machine, method: Method, arena: Callable[[Plan], int]
+) -> Iterator[tuple[Plan, int]]:
+    """Yield plans with their arenas."""
     for settings in (
         SearchSettings(method),
         SearchSettings(method, keep=False, replicate=False),
         SearchSettings(method, machine=machine, objective="step-time"),
     ):
-        yield from (point.plan for point in memory_front(graph, workers, settings, arena))
+        for point in memory_front(graph, workers, settings, arena):
+            yield point.plan, point.arena_bytes
     for each in every_method().values():
         if each.composes:
             try:
                 plan: Plan = each.search(graph, workers, SearchSettings(each).space())
             except PlanError:  # the graph lacks the layers for it
                 continue
-            yield plan
+            yield plan, arena(plan)
 
 
 def least_seconds(problem: Problem, workers: int, times: TaskTimes) -> float:
-    """Return a lower bound on the time in which some worker computes, for every plan in steps.
-
-    All steps split what they can: to repeat an operation takes no less time in total.
-    """
+    """Return a lower bound on the time in which some worker computes, for every plan in steps."""
     known: dict[tuple[Bound, tuple[str, ...]], float] = {}
     total = 0.0
     for number, (bound, operation) in enumerate(zip(problem.operators, problem.leaders, strict=True)):
@@ -203,9 +214,9 @@ def _least_mean(operation: Operation, workers: int, times: TaskTimes) -> float:
     labels = splittable(bound)
     least = []
     for factors in set(permutations(prime_factors(workers))):
-        if sequence_count(labels, factors) > MOST_SEQUENCES:
+        if sequence_count(labels, factors, True) > MOST_SEQUENCES:
             return 0.0
-        boxes = operator_choices(bound, all_sequences(labels, factors), factors).boxes
+        boxes = operator_choices(bound, all_sequences(labels, factors, True), factors).boxes
         each = times(operation, np.tile(np.arange(workers), len(boxes)), boxes.reshape(-1, *boxes.shape[2:]))
         least.append(float(each.reshape(-1, workers).mean(axis=1).min()))
     return min(least)

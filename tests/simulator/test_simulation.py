@@ -258,7 +258,7 @@ import sys
 if sys.argv[1] == "plain":
     sys.modules["numba"] = None
 from tests.simulator.test_simulation import digest
-from tofu.simulator.compiled import COMPILED
+from tofu.support.compiled import COMPILED
 print(COMPILED, digest())
 """
 
