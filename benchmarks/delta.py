@@ -23,8 +23,8 @@ import tofu
 from tofu.analyzer.indices.region import split, to_region, whole
 from tofu.plans import Holding, Task
 from tofu.simulator import Simulation
-from tofu.simulator.compiled import COMPILED
 from tofu.simulator.placed_blocks import PlacedBlocks
+from tofu.support.compiled import COMPILED
 
 from .machine import described
 from .record import keep, printed
