@@ -76,6 +76,18 @@ def accumulate_option(default: int | None) -> Callable[[Command], Command]:
     )
 
 
+def recompute_option(default: int | None) -> Callable[[Command], Command]:
+    """`--recompute`; None leaves it to a plan file."""
+    return click.option(
+        "--recompute",
+        type=click.IntRange(1),
+        default=default,
+        show_default=True,
+        help="Cut the forward pass into this many segments, keep what passes between them, and compute other "
+        "activations again in the backward pass" + _or_as_planned(default),
+    )
+
+
 def dtype_option(default: str | None) -> Callable[[Command], Command]:
     """`--dtype`; None leaves it to a plan file."""
     return click.option(

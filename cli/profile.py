@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from .options import examples, json_option, method_option, model_candidates
+from ..support.wording import counted
+from .options import WorkerCounts, examples, json_option, method_option, model_candidates
 from .planned import Planned, plan_in, planned_options
 
 
@@ -14,7 +15,7 @@ from .planned import Planned, plan_in, planned_options
     "profile",
     epilog=examples(
         "tofu profile lstm --batch 32 --save here.yaml",
-        "tofu profile mlp lenet --workers 1 --workers 2 --method data-parallel --save here.yaml",
+        "tofu profile mlp lenet --workers 1,2 --method data-parallel --save here.yaml",
         "tofu simulate lstm --batch 32 --workers 2 --machine here.yaml    # with measured times",
     ),
 )
@@ -28,9 +29,8 @@ from .planned import Planned, plan_in, planned_options
 @click.option(
     "--workers",
     "-w",
-    type=click.IntRange(1, 4096),
-    multiple=True,
-    help="Number of workers, that of processors if left out; repeat for several.",
+    type=WorkerCounts(1),
+    help="Numbers of workers, such as 1,2; that of processors if left out.",
 )
 @method_option
 @planned_options
@@ -38,7 +38,7 @@ from .planned import Planned, plan_in, planned_options
 def command(
     targets: tuple[str, ...],
     save: Path,
-    workers: tuple[int, ...],
+    workers: tuple[int, ...] | None,
     method: str,
     given: Planned,
     as_json: bool,
@@ -69,7 +69,8 @@ def command(
             )
             if not as_json:
                 click.echo(
-                    f"{target} on {count} workers: {added.measured} measured, {added.known} known before"
+                    f"{target} on {counted(count, 'worker')}: {added.measured} measured, "
+                    f"{added.known} known before"
                 )
     if as_json:
         print_json({"machine": profiler.machine.name, "programs": rows})

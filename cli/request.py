@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from ..machines.machine import Machine
     from ..partitioner import Fitting, SearchSettings
     from ..partitioner.methods.within_memory import Limit
-    from ..programs.memory import MemoryPlan
     from ..programs.program import PartitionedGraph
     from ..simulator.timeline import Timeline
 
@@ -122,7 +121,7 @@ class Request:
             return None
         return simulate(programs, self.machine)
 
-    def facts(self, programs: PartitionedGraph, memory: MemoryPlan, found: Fitting) -> dict[str, Any]:
+    def facts(self, programs: PartitionedGraph, timeline: Timeline | None, found: Fitting) -> dict[str, Any]:
         """Return what there is to say of a plan beyond its bytes, as `--json` prints it."""
         from ..partitioner.costs.traffic import traffic
 
@@ -149,7 +148,6 @@ class Request:
                 )
             ]
             facts["transfer_seconds"] = crossing.transfer_seconds
-        timeline = self.timeline(programs)
         facts["step_seconds"] = None if timeline is None else timeline.seconds
         if isinstance(self.limit, int):
             facts["device_memory_bytes"] = self.limit

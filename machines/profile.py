@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
 from ..errors import MachineError
+from ..support.wording import counted
 
 Sizes = tuple[int, ...]
 """The sizes on which the time of an instruction of one kind depends."""
@@ -113,8 +114,8 @@ class Profile:
         for each in self.engines:
             if each.threads == threads:
                 return each
-        measured = ", ".join(str(each.threads) for each in self.engines)
+        measured = ", ".join(counted(each.threads, "thread") for each in self.engines)
         raise MachineError(
-            f"the profile {self.path!r} has times for {measured} threads, but the workers of the plan run on "
+            f"the profile {self.path!r} has times for {measured}, but the workers of the plan run on "
             f"{threads}; measure them with `tofu profile MODEL --workers {threads}`"
         )
