@@ -22,7 +22,7 @@ def graph():
 
 
 def test_fewer_workers_do_not_fit(graph):
-    limit = 2_000_000
+    limit = 1_700_000
     plan = tofu.partition(graph, "auto", memory=limit)
     plan.verify(graph)
     assert peak_bytes(graph, plan) <= limit
