@@ -14,7 +14,7 @@ from ..programs.parts import Holding, Task
 from ..tdl.ast import Reducer
 from .blocks import OperationBlock
 from .build_block import Holdings, Touched, build
-from .message_times import ElementType, MessageTimes
+from .message_times import ElementKind, MessageTimes
 from .part_cache import PartCache
 from .part_sets import PartSet
 from .task_sets import CutOperation, TaskSet, check_workers, cut, distinct, held_parts, task_set
@@ -70,7 +70,7 @@ class BlockCache:
     def _find_likes(self) -> None:
         """Find the operations that are like each other, and the versions that they touch."""
         known: dict[tuple[object, ...], _Like] = {}
-        versions, elements = self._versions, _element_types(self._graph)
+        versions, elements = self._versions, _elements(self._graph)
         for operation in self._graph.operations:
             read, made = versions.read_by(operation), versions.made[operation.index]
             others = versions.with_sources(read, made)
@@ -210,7 +210,7 @@ def _touched(
     read: Sequence[int],
     sources: Sequence[int],
     storage: Sequence[int],
-    elements: Sequence[ElementType],
+    elements: Sequence[ElementKind],
 ) -> Touched:
     """Return how an operation touches versions: those of others, its `copies`, and its outputs.
 
@@ -230,8 +230,8 @@ def _touched(
     )  # fmt: skip
 
 
-def _element_types(graph: Graph) -> list[ElementType]:
-    """Return the type of the elements of each tensor. Equal ones are one object."""
+def _elements(graph: Graph) -> list[ElementKind]:
+    """Return the elements of each tensor. Equal ones are one object."""
     reducers = [""] * len(graph.tensors)
     by_operator: dict[int, str] = {}
     for operation in graph.operations:
@@ -240,12 +240,12 @@ def _element_types(graph: Graph) -> list[ElementType]:
             reducer = by_operator[id(operation.bound)] = _reducer(operation.bound)
         for output in operation.outputs:
             reducers[output] = reducer
-    known: dict[tuple[str, str], ElementType] = {}
+    known: dict[tuple[str, str], ElementKind] = {}
     found = []
     for tensor, reducer in zip(graph.tensors, reducers, strict=True):
         element = known.get((tensor.dtype, reducer))
         if element is None:
-            element = known[tensor.dtype, reducer] = ElementType(tensor.dtype, tensor.itemsize, reducer)
+            element = known[tensor.dtype, reducer] = ElementKind(tensor.dtype, tensor.itemsize, reducer)
         found.append(element)
     return found
 

@@ -9,7 +9,7 @@ from ..errors import PlanError
 from ..programs.program import Lane
 from ..support.compiled import plain
 from .blocks import Instruction, OperationBlock, Use, flattened
-from .message_times import ElementType, MessageTimes, Transfers
+from .message_times import ElementKind, MessageTimes, Transfers
 from .part_sets import PartSet, Readings
 from .task_sets import TaskSet
 
@@ -38,8 +38,8 @@ class Touched:
     same_storage: tuple[frozenset[int], ...]
     """For each output, the places of the versions whose storage it takes over."""
 
-    elements: tuple[ElementType, ...]
-    """The type of the elements of each version."""
+    elements: tuple[ElementKind, ...]
+    """The elements of each version."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -16,11 +16,11 @@ from .ways import Ways
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ElementType:
-    """The type of a tensor's elements. Compared by identity."""
+class ElementKind:
+    """The elements of a tensor. Compared by identity."""
 
     dtype: str
-    """Its name."""
+    """The name of the type."""
 
     nbytes: int
     """The bytes of one element."""
@@ -65,12 +65,12 @@ class MessageTimes:
         self.computing: list[int] = self.ways.computing.tolist()
         """The way of each worker's computations; -1 if it has a device of its own."""
         self.runners: list[list[int]] = self.ways.runners.tolist()
-        """The runners of each worker's computations and transfers."""
+        """The lanes that run each worker's computations, and its transfers."""
         self._starts = np.rint([k.start_seconds * NANOSECONDS for k in self.ways.kinds]).astype(np.int64)
         self._per_byte = np.array([NANOSECONDS / kind.bytes_per_second for kind in self.ways.kinds])
-        self._known: dict[tuple[PartSet, PartSet, ElementType, bool], Transfers] = {}
+        self._known: dict[tuple[PartSet, PartSet, ElementKind, bool], Transfers] = {}
 
-    def fetched(self, needed: PartSet, held: PartSet, element: ElementType) -> Transfers:
+    def fetched(self, needed: PartSet, held: PartSet, element: ElementKind) -> Transfers:
         """Return how the parts that tasks need are read. Raises PlanError if no one holds some of it."""
         key = needed, held, element, True
         found = self._known.get(key)
@@ -79,7 +79,7 @@ class MessageTimes:
             found = self._known[key] = self._timed(read, needed, held, element)
         return found
 
-    def collected(self, made: PartSet, wanted: PartSet, element: ElementType) -> Transfers:
+    def collected(self, made: PartSet, wanted: PartSet, element: ElementKind) -> Transfers:
         """Return how wanted parts are read from those that are made. Raises PlanError as `fetched`."""
         key = made, wanted, element, False
         found = self._known.get(key)
@@ -92,7 +92,7 @@ class MessageTimes:
         """Forget all transfers, so that they need no memory."""
         self._known.clear()
 
-    def _timed(self, readings: Readings, readers: PartSet, held: PartSet, element: ElementType) -> Transfers:
+    def _timed(self, readings: Readings, readers: PartSet, held: PartSet, element: ElementKind) -> Transfers:
         workers = np.array(readers.workers, np.int64)
         counts = np.diff(readings.firsts)
         of_message = np.repeat(workers, counts).tolist()
@@ -123,7 +123,7 @@ class MessageTimes:
         found: Transfers,
         readers: PartSet,
         held: PartSet,
-        element: ElementType,
+        element: ElementKind,
         reader: int,
         touched: int,
     ) -> None:

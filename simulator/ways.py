@@ -45,8 +45,8 @@ class Ways:
             for worker, device in enumerate(self._devices)
         ]
         self.runners = np.array(runners, np.int64)
-        """`[worker, lane]`: the runner of a worker's instructions, a lane of its own or a device that serves
-        its workers in turn.
+        """`[worker, lane]`: what runs a worker's instructions, a lane of its own or a device that serves its
+        workers in turn.
         """
         self._numbers: dict[tuple[int, int], int] = {}
         self._lane_numbers: dict[str, int] = {}

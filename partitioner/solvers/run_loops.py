@@ -1,8 +1,8 @@
 """Merge runs of points in compiled loops. Import this module only if numba is installed, see `compiled`.
 
 The union of many runs is merged in pairs, and the results in pairs again. A point stays if it is faster than
-all that have less memory or as much. If many points wait, they are merged first, so the room for them stays in
-proportion to what is left of them.
+all that have less memory or as much. If many points wait, they are merged first, so the room for them stays
+in proportion to what is left of them.
 """
 
 from __future__ import annotations

@@ -52,6 +52,12 @@ class Semiring:
     project: Callable[[Sequence[Table], int], Table] | None = None
     """Joins broadcastable tables and projects one axis out; None to do so with `multiply` and `add`."""
 
+    bound: Callable[[Table, Table | None], Table] | None = None
+    """Drops parts of a message's entries that no wanted part of the optimum has.
+
+    It is given the message and the product of all constants that were taken out so far.
+    """
+
     trace: Trace | None = None
     """Tells how a part of an entry came about; None if an entry is one number, so that `choose` does.
 
@@ -133,6 +139,11 @@ class TableArithmetic:
                 left, constant = self.semiring.part(left)
             found = self._eliminated[key] = self._one(left), constant
         return found
+
+    def bound(self, message: Table, constant: Table | None) -> Table:
+        """Drop parts of a message that are not wanted; without a bound, return it."""
+        bound = self.semiring.bound
+        return message if bound is None else self._one(bound(message, constant))
 
     def _one(self, table: Table) -> Table:
         """Return the table that stands for all that are equal to this one."""
