@@ -23,7 +23,7 @@ in: `least_frontier`, `thinning` (both passes), `supported` (lines), `_raised` (
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -109,30 +109,27 @@ def least_frontier(
     most = _check(domains, tables)
     pruned = Dominance().prune(domains, tables)
     given = _single_tables(pruned.cost_tables)
-    known = Supports({}, ())
-    if points_limit is not None:
-        known = supports(pruned.domains, pruned.cost_tables, LINES, table_limit)
-    free = Bounds(
+    bounds = Bounds(
         most if time_limit is None else time_limit,
         most if memory_limit is None else memory_limit,
         np.zeros((0, 2), np.int64),
     )
-    supported = _frontier([np.array([*known.assignments], np.int64).reshape(-1, 2)])
-    supported = supported[free.wanted(*supported.T)]
-    bounds = Bounds(free.most_time, free.most_memory, supported)
 
-    def passed(corners: bool) -> tuple[Unrolling, Integers, bool]:
+    def passed(bounds: Bounds, *, corners: bool) -> tuple[Unrolling, Integers, bool]:
         operations = FrontierOperations(points_limit, table_limit, corners, bounds)
         unrolling = unroll(pruned.domains, given, TableArithmetic(operations.semiring()), table_limit)
         found = NOTHING if unrolling.optimum is None else _runs(unrolling.optimum)
         points = np.stack([found.times, found.memory], axis=1)
-        points = points[bounds.wanted(*points.T)]
-        return unrolling, _frontier([supported, points]), operations.thinned
+        return unrolling, points[bounds.wanted(*points.T)], operations.thinned
 
-    unrolling, points, thinned = passed(corners=False)
-    lower = points
-    if thinned:
-        lower = _raised(passed(corners=True)[1], points, known)
+    unrolling, points, thinned = passed(bounds, corners=False)
+    if not thinned:
+        return FrontierOptimum(points, points, unrolling.largest_table, unrolling, pruned, {})
+    known = supports(pruned.domains, pruned.cost_tables, LINES, table_limit)
+    supported = np.array([*known.assignments], np.int64)
+    points = _frontier([points, supported[bounds.wanted(*supported.T)]])
+    _, corners, _ = passed(replace(bounds, known=points), corners=True)
+    lower = _raised(_frontier([points, corners]), points, known)
     return FrontierOptimum(points, lower, unrolling.largest_table, unrolling, pruned, known.assignments)
 
 

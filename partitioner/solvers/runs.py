@@ -26,8 +26,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...support.compiled import COMPILED
-
 Integers = npt.NDArray[np.int64]
 
 PIECE_POINTS = 1 << 20
@@ -196,6 +194,8 @@ def combined(tables: Sequence[Runs], shape: tuple[int, ...], axis: int) -> Runs:
 
     The first table has one point for every entry if there are three. Tables have as many axes as `shape`.
     """
+    from ...support.compiled import COMPILED
+
     left = (*shape[:axis], *shape[axis + 1 :])
     factors = [(table, *_walk(table.shape, axis, left)) for table in tables]
     factors += [(NOTHING, np.zeros(math.prod(left), np.int64), 0)] * (3 - len(factors))

@@ -16,6 +16,7 @@ from tofu.partitioner.solvers.errors import SolverError
 from tofu.partitioner.solvers.frontier import least_frontier
 from tofu.partitioner.solvers.pair_table import PairTable
 from tofu.partitioner.solvers.supported import supports
+from tofu.support import compiled as support
 
 
 def costs(tables, assignment):
@@ -195,7 +196,7 @@ def test_loops_and_sorting_find_the_same(limit, problem):
     found = []
     for compiled, piece in ((True, 1 << 20), (False, 1 << 20), (False, 1)):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(runs, "COMPILED", compiled)
+            patch.setattr(support, "COMPILED", compiled)
             patch.setattr(runs, "PIECE_POINTS", piece)
             solved = least_frontier(*problem, points_limit=limit)
             assignments = [solved.assignment(number) for number in range(len(solved.points))]
