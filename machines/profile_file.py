@@ -19,7 +19,7 @@ LARGEST = 1 << 62
 LONGEST_SECONDS = 1e6
 THREAD_LIMIT = 4096
 HOSTS: dict[str, type[AnyHost]] = {"numpy": Host, "cuda": CardHost}
-"""What each engine's times depend on."""
+"""The class of the host of each engine's times."""
 
 
 def profile_path(machine: Path) -> Path:

@@ -1,4 +1,4 @@
-"""Measure the instructions of a program in the iterations that run it.
+"""Measure the instructions of a program in the iterations that run it, here on the NumPy engine.
 
 The program runs on the engine as in training, for some rounds after a warm-up, and every instruction is timed
 by the clock on the wall. So a kernel finds the caches as the instructions before it left them, other workers

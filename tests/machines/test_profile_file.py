@@ -79,6 +79,10 @@ def _engine(document: Any) -> Any:
     return document["engines"][0]
 
 
+def _other(document: Any) -> Any:
+    return {**_engine(document), "engine": "cuda", "threads": 1}
+
+
 def _row(document: Any) -> Any:
     return _engine(document)["kinds"]["def f"][0]
 
@@ -102,6 +106,13 @@ def _row(document: Any) -> Any:
         (lambda d: _row(d).pop(), r"\[0\] has 3 entries, not 4"),
         (lambda d: _row(d).__setitem__(0, []), r"\[1\] has the sizes of an entry before it"),
         (lambda d: d["measured_on"].update(numpy=2), "measured_on.numpy is 2; it must be a string"),
+        (lambda d: d["measured_on"].update(processors=0), "measured_on.processors is 0"),
+        (
+            lambda d: _engine(d).update(engine="tpu"),
+            r"engines\[0\].engine is 'tpu'; it must be numpy or cuda",
+        ),
+        (lambda d: _engine(d).update(engine="cuda"), "measured_on .*'card'"),
+        (lambda d: d["engines"].append(_other(d)), r"engines\[1\].engine is 'cuda'; it must be numpy"),
     ],
 )
 def test_malformed_profiles(saved: Path, change: Change, says: str) -> None:

@@ -17,6 +17,7 @@ from tofu.machines.profile import CardHost, EngineTimes, MeasuredTime, Profile, 
 from tofu.machines.profile_file import load_profile, profile_path, save_profile
 from tofu.machines.write_machine import save_machine
 from tofu.operators.kernels_version import kernels_version
+from tofu.partitioner import simulation
 from tofu.programs import PartitionedGraph
 from tofu.runtime.cuda import card_times
 from tofu.runtime.cuda.card_times import EVENT_SECONDS, Cards, card_round, measure_cards
@@ -99,6 +100,8 @@ def test_programs_are_measured_once(cuda: StandIn, path: Path) -> None:
     check_timeline(partitioned)
     assert partitioned.times == "measured"
     assert partitioned.transfer_seconds > 0
+    plan = tofu.partition(graph("mlp-adam"), 2)
+    assert simulation(graph("mlp-adam"), plan, again.machine).seconds == partitioned.seconds
 
 
 def test_times_below_the_resolution_of_events_are_not_zero() -> None:
