@@ -165,8 +165,8 @@ class _FactorGraph:
     """Tables by scope: scopes ascend, hold no fixed variable, and occur once each.
 
     From `_connect` on, a variable's neighbours are the other variables of its tables, as they are when the
-    variables that `_order` took so far are eliminated. The optimum is the product of `_constant`, which was
-    given or taken out of messages, and of `_ended`, the messages over no variable.
+    variables that `_order` took so far are eliminated. The optimum is the product of `_constant` and of
+    `_ended`, the messages over no variable if they are traced.
     """
 
     def __init__(
@@ -248,7 +248,7 @@ class _FactorGraph:
             self._tables[variable][scope] = table
 
     def _insert_message(self, scope: Scope, message: Table, variable: int) -> None:
-        """Add the message of an eliminated variable."""
+        """Add the message of an eliminated variable, so that its parts can be traced."""
         before = self._tables[scope[0]].get(scope) if scope else self._ended
         self._joined.setdefault(scope, []).append(Joined(before, message, variable))
         if scope:
@@ -288,6 +288,7 @@ class _FactorGraph:
     def _eliminated(self, table_limit: int) -> tuple[list[Eliminated], int]:
         """Eliminate all variables; return them, and the entries of the largest table."""
         order, largest = self._order(table_limit)
+        traced = self._arithmetic.semiring.trace is not None
         eliminated: list[Eliminated] = []
         for variable, around in order:
             tables = self._tables[variable]
@@ -299,8 +300,11 @@ class _FactorGraph:
             self._take_out(variable)
             if constant is not None:
                 self._insert_sorted((), constant)
-            left = self._arithmetic.bound(left, self._constant)
-            self._insert_message(tuple(around), left, variable)
+            if traced:
+                left = self._arithmetic.bound(left, self._constant)
+                self._insert_message(tuple(around), left, variable)
+            else:
+                self._insert_sorted(tuple(around), left)
         return eliminated, largest
 
     def _order(self, table_limit: int) -> tuple[list[tuple[int, list[int]]], int]:
