@@ -43,7 +43,7 @@ from .runtime.run_settings import RunSettings
 from .simulator.simulate import simulate
 from .simulator.times import task_times
 
-RECOMPUTE = (1, 2, 8)
+RECOMPUTE = (1, 8)
 """The numbers of segments that frontiers try."""
 
 __all__ = ["Context", "Module", "cpu", "frontier", "gpu", "partition"]

@@ -1,4 +1,4 @@
-"""Frontiers of step time and memory beside what others would take (TensorOpt, figures 6 to 8, table 3).
+"""Frontiers of step time and memory, with what others would take (TensorOpt, figures 6 to 8, table 3).
 
     python -m benchmarks.frontiers MODEL[:BATCH] ... [--machine dgx-1-v100] [--workers 8] [--save FILE]
 
