@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from .dataflow.graph import Graph
 from .dataflow.symbol import Symbol
-from .errors import PlanError
+from .errors import MachineError, PlanError
 from .machines.machine import Machine
 from .machines.machine_file import load_machine
 from .partitioner import (
@@ -27,7 +27,9 @@ from .partitioner.methods.frontier import Frontier, Measures, find_frontier
 from .partitioner.methods.manual import Layouts
 from .partitioner.methods.method import Search
 from .partitioner.methods.within_memory import Limit, parse_limit
+from .partitioner.problem.classes import build_problem
 from .partitioner.problem.constraints import Constraint
+from .partitioner.problem.live_bytes import LiveBytes
 from .partitioner.solvers.anytime import Report
 from .programs.memory import plan_memory
 from .programs.program import PartitionedGraph
@@ -41,15 +43,19 @@ from .runtime.run_settings import RunSettings
 from .simulator.simulate import simulate
 from .simulator.times import task_times
 
-RECOMPUTE = (1, 2, 8)
+RECOMPUTE = (1, 8)
 """The numbers of segments that frontiers try."""
 
 __all__ = ["Context", "Module", "cpu", "frontier", "gpu", "partition"]
 
 
+MOST_WORKERS = 64
+"""The most workers that are tried if a machine does not say how many devices it has."""
+
+
 def partition(
     graph: Graph,
-    workers: int,
+    workers: int | str,
     method: str | Method | Search = "recursive",
     *,
     constraints: Iterable[Constraint | str] = (),
@@ -63,6 +69,9 @@ def partition(
     feed: str = "batch",
 ) -> Plan:
     """Find a plan for `workers` workers that fits the memory of each; the same graph gives the same plan.
+
+    With `auto` instead of a number, the plan has the fewest workers for which a plan is found that fits
+    `memory`, up to the devices of `machine`, or 64.
 
     `method` is a method's name, a `tofu.search.Method`, or a function of a `tofu.search.Problem` and a number
     of workers that returns a `Solution`. The solution of a user's own method is verified. The methods
@@ -99,7 +108,7 @@ def partition(
     """
     found = load_machine(machine) if isinstance(machine, str) else machine
     limit = parse_limit(memory, "memory", found)
-    if found is not None:
+    if found is not None and isinstance(workers, int):
         found.check_workers(workers)
     searched = None if objective == "bytes" else found
     settings = SearchSettings(
@@ -113,7 +122,12 @@ def partition(
         feed=feed,
         report=report,
     )
-    fitting = search_within(graph, workers, settings, limit)
+    if workers == "auto":
+        fitting = search_fewest(graph, settings, limit, found)
+    elif isinstance(workers, str):
+        raise PlanError(f"the number of workers is {workers!r}; give a number, or 'auto'")
+    else:
+        fitting = search_within(graph, workers, settings, limit)
     plan = fitting.plan
     refused = None if limit == "unlimited" or limit is None else refusal(graph, fitting, limit)
     if refused is not None:
@@ -146,6 +160,31 @@ def search_within(graph: Graph, workers: int, settings: SearchSettings, limit: L
         return not fits, each.plan.step_seconds or 0.0
 
     return min(timed, key=rank)
+
+
+def search_fewest(graph: Graph, settings: SearchSettings, limit: Limit, machine: Machine | None) -> Fitting:
+    """Find a plan that fits for as few workers as possible, up to the devices of a machine.
+
+    Numbers for which no plan can fit are passed over without a search, and so are those that do not divide
+    the machine's levels. Raises PlanError without a limit, or if no plan is found that fits.
+    """
+    if not isinstance(limit, int):
+        raise PlanError("the fewest workers are those that fit a memory; give `memory`, such as '12GB'")
+    most = MOST_WORKERS if machine is None else len(machine.worker_devices or machine.devices)
+    live = LiveBytes.of(build_problem(graph))
+    for workers in range(1, most + 1):
+        if live.least_bytes(workers) > limit:
+            continue
+        try:
+            found = search_within(graph, workers, settings, limit)
+        except MachineError:
+            continue
+        if refusal(graph, found, limit) is None:
+            return found
+    raise PlanError(
+        f"no plan was found that fits {limit:,} bytes on up to {most} workers; each of {most} needs at least "
+        f"{live.least_bytes(most):,} bytes (proven)"
+    )
 
 
 def _timed(graph: Graph, found: Fitting, machine: Machine) -> Fitting:

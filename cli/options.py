@@ -109,6 +109,22 @@ def examples(*lines: str) -> str:
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
 
 
+class WorkersOrAuto(click.ParamType["int | None"]):
+    """A number of workers, or `auto`, which is None."""
+
+    name = "N|auto"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int | None:
+        """Return the number."""
+        text = str(value)
+        if text == "auto":
+            return None
+        if not (text.isdecimal() and 1 <= int(text) <= MOST_WORKERS):
+            expected = f"expected a number of workers from 1 to {MOST_WORKERS}, or auto"
+            self.fail(f"{expected}, found {text!r}", param, ctx)
+        return int(text)
+
+
 class WorkerCounts(click.ParamType[tuple[int, ...]]):
     """Numbers of workers, such as `2,3`."""
 

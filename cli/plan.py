@@ -14,6 +14,7 @@ from . import candidates
 from .compared import compared, figures, slow_methods, watched
 from .options import (
     Shape,
+    WorkersOrAuto,
     accumulate_option,
     dtype_option,
     examples,
@@ -23,7 +24,6 @@ from .options import (
     model_candidates,
     recompute_option,
     shape_option,
-    workers_option,
 )
 from .request import Request, point
 
@@ -44,13 +44,21 @@ if TYPE_CHECKING:
         "tofu plan wresnet-50-4 --dtype bfloat16 --accumulate 4 --recompute 8",
         "tofu plan mlp --compare",
         "tofu plan wresnet-50-4 --report plan.html",
+        "tofu plan gpt-12-768 --machine dgx-1-v100 --memory 4GB --workers auto",
         "tofu plan net.json --shape data=32,3,224,224 --memory 12GB",
         "tofu plan wresnet-50-4 --front",
         "tofu plan mlp --json",
     ),
 )
 @click.argument("model", shell_complete=model_candidates)
-@workers_option
+@click.option(
+    "--workers",
+    "-w",
+    type=WorkersOrAuto(),
+    default="8",
+    show_default=True,
+    help="Number of workers; auto is the fewest whose plan fits the memory.",
+)
 @click.option("--batch", "-b", type=click.IntRange(1), help="Batch size; the model's own if left out.")
 @shape_option("An input's shape, for graph files.")
 @method_option
@@ -122,7 +130,7 @@ if TYPE_CHECKING:
 @gc_paused()
 def command(
     model: str,
-    workers: int,
+    workers: int | None,
     batch: int | None,
     shapes: dict[str, Shape],
     method: str,
@@ -160,6 +168,9 @@ def command(
         raise click.UsageError(f"--compare makes several plans; choose one by --method to {option}")
     if compare and front:
         raise click.UsageError("--front is about one plan, and --compare makes several; choose one of both")
+    if workers is None and (compare or layouts is not None):
+        option = "--compare searches" if compare else "--layouts are"
+        raise click.UsageError(f"{option} for one number of workers; give it instead of auto")
     for path in (save, report):
         if path is not None:
             check_writable(path)
@@ -171,7 +182,11 @@ def command(
     if compare:
         _compare(loaded.name, graph, request, as_json)
         return
-    found = request.partition(graph, method) if as_json else watched(request, graph, method)
+    if workers is None:
+        found = request.fewest(graph, method)
+        request = dataclasses.replace(request, workers=found.plan.workers)
+    else:
+        found = request.partition(graph, method) if as_json else watched(request, graph, method)
     facts, arenas, timeline = _gathered(loaded, graph, found, request)
     facts |= {"dtype": dtype, "accumulate": accumulate, "recompute": recompute}
     if front:

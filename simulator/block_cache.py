@@ -14,7 +14,7 @@ from ..programs.parts import Holding, Task
 from ..tdl.ast import Reducer
 from .blocks import OperationBlock
 from .build_block import Holdings, Touched, build
-from .message_times import Element, MessageTimes
+from .message_times import ElementKind, MessageTimes
 from .part_cache import PartCache
 from .part_sets import PartSet
 from .task_sets import CutOperation, TaskSet, check_workers, cut, distinct, held_parts, task_set
@@ -210,7 +210,7 @@ def _touched(
     read: Sequence[int],
     sources: Sequence[int],
     storage: Sequence[int],
-    elements: Sequence[Element],
+    elements: Sequence[ElementKind],
 ) -> Touched:
     """Return how an operation touches versions: those of others, its `copies`, and its outputs.
 
@@ -230,7 +230,7 @@ def _touched(
     )  # fmt: skip
 
 
-def _elements(graph: Graph) -> list[Element]:
+def _elements(graph: Graph) -> list[ElementKind]:
     """Return the elements of each tensor. Equal ones are one object."""
     reducers = [""] * len(graph.tensors)
     by_operator: dict[int, str] = {}
@@ -240,12 +240,12 @@ def _elements(graph: Graph) -> list[Element]:
             reducer = by_operator[id(operation.bound)] = _reducer(operation.bound)
         for output in operation.outputs:
             reducers[output] = reducer
-    known: dict[tuple[str, str], Element] = {}
+    known: dict[tuple[str, str], ElementKind] = {}
     found = []
     for tensor, reducer in zip(graph.tensors, reducers, strict=True):
         element = known.get((tensor.dtype, reducer))
         if element is None:
-            element = known[tensor.dtype, reducer] = Element(tensor.dtype, tensor.itemsize, reducer)
+            element = known[tensor.dtype, reducer] = ElementKind(tensor.dtype, tensor.itemsize, reducer)
         found.append(element)
     return found
 

@@ -90,7 +90,7 @@ class Instruction:
     """The worker that runs it."""
 
     runner: int
-    """What runs it: a lane of the worker, or the device that serves all its workers in turn."""
+    """The lane of the worker that runs it, or the device that serves all its workers in turn."""
 
     transfer: bool
     """Whether it is a transfer."""

@@ -9,7 +9,7 @@ from ..errors import PlanError
 from ..programs.program import Lane
 from ..support.compiled import plain
 from .blocks import Instruction, OperationBlock, Use, flattened
-from .message_times import Element, MessageTimes, Transfers
+from .message_times import ElementKind, MessageTimes, Transfers
 from .part_sets import PartSet, Readings
 from .task_sets import TaskSet
 
@@ -38,7 +38,7 @@ class Touched:
     same_storage: tuple[frozenset[int], ...]
     """For each output, the places of the versions whose storage it takes over."""
 
-    elements: tuple[Element, ...]
+    elements: tuple[ElementKind, ...]
     """The elements of each version."""
 
 
@@ -63,7 +63,7 @@ def build(of: Touched, tasks: TaskSet, held: Sequence[Holdings], messages: Messa
 
 @dataclass(frozen=True, slots=True)
 class _Inputs:
-    """What a task reads."""
+    """The inputs of a task."""
 
     transfers: list[Instruction]
     """Those that its worker lacks."""

@@ -61,7 +61,7 @@ class Placed(NamedTuple):
     """The operation of each instruction."""
 
     runner: Numbers
-    """What runs each instruction: a lane of its worker, or a device that serves its workers in turn."""
+    """The lane of its worker that runs each instruction, or the device that serves its workers in turn."""
 
     before: Numbers
     """The instruction before the first one of a block with the same runner; -1 if there is none."""

@@ -16,7 +16,7 @@ from .ways import Ways
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Element:
+class ElementKind:
     """The elements of a tensor. Compared by identity."""
 
     dtype: str
@@ -65,12 +65,12 @@ class MessageTimes:
         self.computing: list[int] = self.ways.computing.tolist()
         """The way of each worker's computations; -1 if it has a device of its own."""
         self.runners: list[list[int]] = self.ways.runners.tolist()
-        """What runs each worker's computations, and its transfers."""
+        """The lanes that run each worker's computations, and its transfers."""
         self._starts = np.rint([k.start_seconds * NANOSECONDS for k in self.ways.kinds]).astype(np.int64)
         self._per_byte = np.array([NANOSECONDS / kind.bytes_per_second for kind in self.ways.kinds])
-        self._known: dict[tuple[PartSet, PartSet, Element, bool], Transfers] = {}
+        self._known: dict[tuple[PartSet, PartSet, ElementKind, bool], Transfers] = {}
 
-    def fetched(self, needed: PartSet, held: PartSet, element: Element) -> Transfers:
+    def fetched(self, needed: PartSet, held: PartSet, element: ElementKind) -> Transfers:
         """Return how the parts that tasks need are read. Raises PlanError if no one holds some of it."""
         key = needed, held, element, True
         found = self._known.get(key)
@@ -79,7 +79,7 @@ class MessageTimes:
             found = self._known[key] = self._timed(read, needed, held, element)
         return found
 
-    def collected(self, made: PartSet, wanted: PartSet, element: Element) -> Transfers:
+    def collected(self, made: PartSet, wanted: PartSet, element: ElementKind) -> Transfers:
         """Return how wanted parts are read from those that are made. Raises PlanError as `fetched`."""
         key = made, wanted, element, False
         found = self._known.get(key)
@@ -92,7 +92,7 @@ class MessageTimes:
         """Forget all transfers, so that they need no memory."""
         self._known.clear()
 
-    def _timed(self, readings: Readings, readers: PartSet, held: PartSet, element: Element) -> Transfers:
+    def _timed(self, readings: Readings, readers: PartSet, held: PartSet, element: ElementKind) -> Transfers:
         workers = np.array(readers.workers, np.int64)
         counts = np.diff(readings.firsts)
         of_message = np.repeat(workers, counts).tolist()
@@ -119,7 +119,13 @@ class MessageTimes:
         return found
 
     def _measure(
-        self, found: Transfers, readers: PartSet, held: PartSet, element: Element, reader: int, touched: int
+        self,
+        found: Transfers,
+        readers: PartSet,
+        held: PartSet,
+        element: ElementKind,
+        reader: int,
+        touched: int,
     ) -> None:
         """Use the times of the profile for one transfer, if it has times of its kind."""
         assert self._profiled is not None

@@ -1,4 +1,4 @@
-"""What operations read and make: every tensor at home, and the copies of tensors.
+"""The versions of tensors that operations read and make: each at home, and copies of it.
 
 Each version has a number: a tensor at home its own, and a copy one after those. A copy is made for the first
 operation that reads it, from the home or from another copy, and lives from then on.

@@ -61,7 +61,7 @@ class LowerPoint:
 
 @dataclass(frozen=True, slots=True)
 class Bounded:
-    """What is known of plans before their time is bounded."""
+    """A search whose plans are to be bounded."""
 
     graphs: Sequence[Graph]
     """The graph, and those that compute activations again."""
