@@ -63,15 +63,14 @@ def test_nothing_is_below_what_is_proven(graph, found):
         assert point.seconds >= proven[-1] > 0
 
 
-def test_slow_links_raise_the_bound(graph):
+def test_slow_links_raise_the_bound(graph, found):
     """On links that are far slower than the devices, the bytes within the memory decide."""
     fast = tofu.machines.load(MACHINE)
     slow = replace(fast, levels=tuple(replace(level, bytes_per_second=1e7) for level in fast.levels))
-    found = tofu.frontier(graph, 4, slow, recompute=(1,))
-    computing = tofu.frontier(graph, 4, fast, recompute=(1,)).lower[0].seconds
-    assert found.lower[-1].seconds > 10 * computing
-    for point in found.points:
-        proven = [stair.seconds for stair in found.lower if stair.peak_bytes <= point.peak_bytes]
+    moving = tofu.frontier(graph, 4, slow, recompute=(1,))
+    assert moving.lower[-1].seconds > 10 * found.lower[-1].seconds
+    for point in moving.points:
+        proven = [stair.seconds for stair in moving.lower if stair.peak_bytes <= point.peak_bytes]
         assert point.seconds >= proven[-1]
 
 
@@ -87,10 +86,31 @@ def test_no_plan_computes_in_less(graph, workers):
         assert workers > 1 or line.compute_seconds == pytest.approx(least)
 
 
+def test_a_machine_twice_as_slow_takes_twice_as_long(graph, found):
+    """All rates are halved and all delays doubled, so every plan takes twice as long."""
+    machine = tofu.machines.load(MACHINE)
+    kind = machine.kinds[0]
+    slow = replace(
+        kind,
+        bytes_per_second=kind.bytes_per_second / 2,
+        flops_per_second=tuple((dtype, rate / 2) for dtype, rate in kind.flops_per_second),
+        start_seconds=kind.start_seconds * 2,
+    )
+    levels = tuple(
+        replace(each, bytes_per_second=each.bytes_per_second / 2, latency_seconds=each.latency_seconds * 2)
+        for each in machine.levels
+    )
+    slower = replace(machine, kinds=(slow,) * len(machine.kinds), levels=levels)
+    twice = tofu.frontier(graph, 4, slower, recompute=(1,))
+    once = [point for point in found.points if point.recompute == 1]
+    assert twice.points[-1].seconds == pytest.approx(2 * once[-1].seconds, rel=1e-3)
+    assert twice.lower[-1].seconds == pytest.approx(2 * found.lower[-1].seconds, rel=1e-3)
+
+
 def test_what_is_allowed_more_never_raises_the_stairs():
     """Activations that may be computed again take less memory, at the price of time."""
-    deep = tofu.models.get("lstm", batch=64).training_graph()
-    kept, again = (tofu.frontier(deep, 2, MACHINE, recompute=allowed) for allowed in ((1,), (1, 4)))
+    wide = tofu.models.get("mlp", batch=4096).training_graph()
+    kept, again = (tofu.frontier(wide, 2, MACHINE, recompute=allowed) for allowed in ((1,), (1, 4)))
     for point in kept.points:
         assert again.plan(memory=point.peak_bytes).step_seconds <= point.seconds
     assert again.points[0].peak_bytes < kept.points[0].peak_bytes
