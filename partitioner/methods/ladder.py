@@ -85,6 +85,7 @@ class Ladder:
         self.live = live
         self.limit_bytes = 0
         self.stride = 1
+        self.least_workspace = 0
         self._problem = problem
         self._workers = workers
         self._method = method
@@ -114,13 +115,19 @@ class Ladder:
 
     def fits(self, found: Fitting) -> bool:
         """Tell whether a plan fits; a workspace that was not counted is taken to be as large as others."""
-        workspace = self._allowance if found.workspace_bytes is None else found.workspace_bytes
+        workspace = self._taken if found.workspace_bytes is None else found.workspace_bytes
         return found.arena_bytes + workspace <= self.limit_bytes
 
+    @property
+    def _taken(self) -> int:
+        """Return what workspaces that were not counted are taken to need."""
+        return max(self._allowance, self.least_workspace)
+
     def measured(self, found: Fitting) -> Fitting:
-        """Return a plan with its workspace, unless its arena alone does not fit."""
+        """Return a plan with its workspace, unless it does not fit even with the least one."""
         workspace = self._needs.workspace
-        if workspace is None or found.workspace_bytes is not None or found.arena_bytes > self.limit_bytes:
+        fits = found.arena_bytes + self.least_workspace <= self.limit_bytes
+        if workspace is None or found.workspace_bytes is not None or not fits:
             return found
         measured = replace(found, workspace_bytes=workspace(found.plan))
         self._found |= {key: measured for key, each in self._found.items() if each is found}
@@ -154,7 +161,7 @@ class Ladder:
         Its bound is that of the plan, which holds without a limit, and so with copies, see `lighter`.
         """
         for _ in range(REPAIRS):
-            room = self.limit_bytes - self._allowance
+            room = self.limit_bytes - self._taken
             made = within(self._problem.graph, base.plan, room, self._needs.arena)
             if made.plan is base.plan or made.peak_bytes > room:
                 return
@@ -171,7 +178,7 @@ class Ladder:
             return best
         prices, bound = self._bounded(best)
         best = self._cheapest()
-        plans = PlansByCost(self.live, self._workers)
+        plans = PlansByCost(self.live, self._workers, self.least_workspace)
         if best is None:
             least = max(least, self._lightest(plans))
             best = self._best()
@@ -192,12 +199,17 @@ class Ladder:
         lightest = min(self._found.values(), key=by_memory)
         strategies, dimensions = self._choices(lightest.plan)
         totals = self.live.totals(strategies, dimensions, lightest.plan.factors)
-        least = min(self.measured(found).peak_bytes for found in self._found.values())
+        least = min(map(self._at_least, self._found.values()))
         return plans.lightest(totals.index(max(totals)), self.limit_bytes, least, self._needed)
 
     def _needed(self, solution: Solution) -> int:
-        """Return the memory that a plan needs. If its arena does not fit, the workspace is not counted."""
-        return self.measured(self._planned(solution, ("looked", len(self._found)))).peak_bytes
+        """Return the memory that a plan needs, or a bound on it that exceeds the limit."""
+        return self._at_least(self._planned(solution, ("looked", len(self._found))))
+
+    def _at_least(self, found: Fitting) -> int:
+        measured = self.measured(found)
+        uncounted = self.least_workspace if measured.workspace_bytes is None else 0
+        return measured.peak_bytes + uncounted
 
     def _best(self) -> Fitting | None:
         """Return the cheapest plan found so far that fits."""
@@ -272,7 +284,7 @@ class Ladder:
 
     def _bounded(self, best: Fitting | None) -> tuple[LivePrices, int]:
         """Return prices, and their bound on plans that fit; plans that they lead to are tried."""
-        room = self.limit_bytes * self._workers
+        room = (self.limit_bytes - self.least_workspace) * self._workers
         target = best.cost if best is not None else max(found.cost for found in self._found.values())
         prices = ascend(
             self.live,

@@ -177,13 +177,13 @@ class _Search:
         known: tuple[int, ...] | None = None
         entries = 2 * sum(table.size for table in problem.tables.values()) * SWEEPS_AT_ONCE
         for _ in range(max(self._effort.sweep_entries // max(entries, 1), 1)):
-            before = self._bound
+            before = self._cost - self._bound
             for _ in range(SWEEPS_AT_ONCE):
                 bound = messages.sweep()
             self._prove(bound)
             known = of_few_values(problem, messages.marginals(), known)
             self._improve(known, backwards=False)
-            if bound - before <= LEAST_GAIN * (self._cost - before):
+            if before - (self._cost - self._bound) <= LEAST_GAIN * before:
                 break
         return messages
 
