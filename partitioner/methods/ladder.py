@@ -151,22 +151,26 @@ class Ladder:
             return best
         lightest = min(self._found.values(), key=by_memory)
         bases = {id(base): base for base in (self._best() or lightest, self.free, lightest)}
-        kept = [each for base in bases.values() for each in self._with_copies(base)]
-        found = min((best, *kept), key=lambda each: (not self.fits(each), *by_cost(each)))
+        found = best
+        for base in bases.values():
+            kept = self._with_copies(base, found.cost if self.fits(found) else None)
+            found = min((found, *kept), key=lambda each: (not self.fits(each), *by_cost(each)))
         return found if found is best else replace(found, without_copies=best)
 
-    def _with_copies(self, base: Fitting) -> Iterator[Fitting]:
+    def _with_copies(self, base: Fitting, below: int | None) -> Iterator[Fitting]:
         """Yield the best plan with a plan's strategies that fits with its workspace, if one is found.
 
-        Its bound is that of the plan, which holds without a limit, and so with copies, see `lighter`.
+        None is looked for if all cost at least `below`. Its bound is that of the plan, which holds without a
+        limit, and so with copies, see `lighter`.
         """
+        besides = base.cost - base.plan.cost_bytes
+        fewer = None if below is None else below - besides
         for _ in range(REPAIRS):
             room = self.limit_bytes - self._taken
-            made = within(self._problem.graph, base.plan, room, self._needs.arena)
+            made = within(self._problem.graph, base.plan, room, self._needs.arena, below=fewer)
             if made.plan is base.plan or made.peak_bytes > room:
                 return
-            cost = base.cost - base.plan.cost_bytes + made.plan.cost_bytes
-            settled = self.settled(Fitting(made.plan, cost, made.peak_bytes))
+            settled = self.settled(Fitting(made.plan, besides + made.plan.cost_bytes, made.peak_bytes))
             if settled is not None:
                 yield settled
                 return
@@ -358,9 +362,8 @@ class Ladder:
     def _planned(self, solution: Solution, key: object) -> Fitting:
         """Add a solution of the problem with prices as a plan of the one without."""
         problem, free = self._problem, self.free.plan
-        cost = problem.objective.total(
-            Chosen(problem, solution.factors, solution.strategies, solution.dimensions)
-        )
+        chosen = Chosen(problem, solution.factors, solution.strategies, solution.dimensions)
+        cost = problem.objective.total(chosen)
         least = min(free.lower_bound_bytes, cost) if problem.objective.unit is CostUnit.BYTES else 0
         unpriced = replace(
             solution,
@@ -368,6 +371,7 @@ class Ladder:
             lower_bound=problem.cost(least),
             unproven=unbounded(solution.unproven),
         )
-        plan = replace(plan_of(problem, unpriced, self._workers, self._method), space=free.space)
+        made = plan_of(problem, unpriced, self._workers, self._method, chosen)
+        plan = replace(made, space=free.space)
         self._found[key] = Fitting(plan, cost, self._needs.arena(plan))
         return self._found[key]
