@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from .dataflow.graph import Graph
 from .dataflow.symbol import Symbol
-from .errors import PlanError
+from .errors import MachineError, PlanError
 from .machines.machine import Machine
 from .machines.machine_file import load_machine
 from .partitioner import (
@@ -27,7 +27,9 @@ from .partitioner.methods.frontier import Frontier, Measures, find_frontier
 from .partitioner.methods.manual import Layouts
 from .partitioner.methods.method import Search
 from .partitioner.methods.within_memory import Limit, parse_limit
+from .partitioner.problem.classes import build_problem
 from .partitioner.problem.constraints import Constraint
+from .partitioner.problem.live_bytes import LiveBytes
 from .partitioner.solvers.anytime import Report
 from .programs.memory import plan_memory
 from .programs.program import PartitionedGraph
@@ -41,12 +43,19 @@ from .runtime.run_settings import RunSettings
 from .simulator.simulate import simulate
 from .simulator.times import task_times
 
+RECOMPUTE = (1, 8)
+"""The numbers of segments that frontiers try."""
+
 __all__ = ["Context", "Module", "cpu", "frontier", "gpu", "partition"]
+
+
+MOST_WORKERS = 64
+"""The most workers that are tried if a machine does not say how many devices it has."""
 
 
 def partition(
     graph: Graph,
-    workers: int,
+    workers: int | str,
     method: str | Method | Search = "recursive",
     *,
     constraints: Iterable[Constraint | str] = (),
@@ -60,6 +69,9 @@ def partition(
     feed: str = "batch",
 ) -> Plan:
     """Find a plan for `workers` workers that fits the memory of each; the same graph gives the same plan.
+
+    With `auto` instead of a number, the plan has the fewest workers for which a plan is found that fits
+    `memory`, up to the devices of `machine`, or 64.
 
     `method` is a method's name, a `tofu.search.Method`, or a function of a `tofu.search.Problem` and a number
     of workers that returns a `Solution`. The solution of a user's own method is verified. The methods
@@ -96,7 +108,7 @@ def partition(
     """
     found = load_machine(machine) if isinstance(machine, str) else machine
     limit = parse_limit(memory, "memory", found)
-    if found is not None:
+    if found is not None and isinstance(workers, int):
         found.check_workers(workers)
     searched = None if objective == "bytes" else found
     settings = SearchSettings(
@@ -110,12 +122,17 @@ def partition(
         feed=feed,
         report=report,
     )
-    fitting = search_within(graph, workers, settings, limit)
+    if workers == "auto":
+        fitting = search_fewest(graph, settings, limit, found)
+    elif isinstance(workers, str):
+        raise PlanError(f"the number of workers is {workers!r}; give a number, or 'auto'")
+    else:
+        fitting = search_within(graph, workers, settings, limit)
     plan = fitting.plan
     refused = None if limit == "unlimited" or limit is None else refusal(graph, fitting, limit)
     if refused is not None:
         raise PlanError(refused)
-    if found is None or not found.kinds:
+    if found is None or not found.kinds or plan.step_seconds is not None:
         return plan
     return replace(plan, step_seconds=simulate(lower(graph, plan), found).seconds)
 
@@ -133,13 +150,47 @@ def search_within(graph: Graph, workers: int, settings: SearchSettings, limit: L
     assert settings.machine is not None
     machine = load_machine(settings.machine) if isinstance(settings.machine, str) else settings.machine
     of_bytes = replace(settings, objective="bytes", machine=None)
-    both = (found, find_plan_within(graph, workers, of_bytes, limit, needs))
+    timed = [
+        _timed(graph, each, machine)
+        for each in (found, find_plan_within(graph, workers, of_bytes, limit, needs))
+    ]
 
     def rank(each: Fitting) -> tuple[bool, float]:
         fits = not isinstance(limit, int) or each.peak_bytes <= limit
-        return not fits, simulate(lower(graph, each.plan), machine).seconds
+        return not fits, each.plan.step_seconds or 0.0
 
-    return min(both, key=rank)
+    return min(timed, key=rank)
+
+
+def search_fewest(graph: Graph, settings: SearchSettings, limit: Limit, machine: Machine | None) -> Fitting:
+    """Find a plan that fits for as few workers as possible, up to the devices of a machine.
+
+    Numbers for which no plan can fit are passed over without a search, and so are those that do not divide
+    the machine's levels. Raises PlanError without a limit, or if no plan is found that fits.
+    """
+    if not isinstance(limit, int):
+        raise PlanError("the fewest workers are those that fit a memory; give `memory`, such as '12GB'")
+    most = MOST_WORKERS if machine is None else len(machine.worker_devices or machine.devices)
+    live = LiveBytes.of(build_problem(graph))
+    for workers in range(1, most + 1):
+        if live.least_bytes(workers) > limit:
+            continue
+        try:
+            found = search_within(graph, workers, settings, limit)
+        except MachineError:
+            continue
+        if refusal(graph, found, limit) is None:
+            return found
+    raise PlanError(
+        f"no plan was found that fits {limit:,} bytes on up to {most} workers; each of {most} needs at least "
+        f"{live.least_bytes(most):,} bytes (proven)"
+    )
+
+
+def _timed(graph: Graph, found: Fitting, machine: Machine) -> Fitting:
+    """Simulate an iteration of a plan."""
+    seconds = simulate(lower(graph, found.plan), machine).seconds
+    return replace(found, plan=replace(found.plan, step_seconds=seconds))
 
 
 def frontier(
@@ -147,26 +198,31 @@ def frontier(
     workers: int,
     machine: Machine | str,
     memory: int | str | None = None,
-    method: str = "recursive",
+    method: str | Method = "recursive",
+    recompute: Sequence[int] = RECOMPUTE,
 ) -> Frontier:
     """Find plans of which none beats another one in both step time and memory, for `workers` workers.
 
     `machine` is a preset's name, a file or a Machine that says how fast its devices are. Times are simulated,
     and memory is the largest arena of a worker. Plans that take more than `memory` (bytes, or text such as
     `12GB`) are left out; without it that is the memory of the machine's devices.
+    `recompute` are the numbers of segments in which activations may be computed again, see `training_graph`;
+    a point's `recompute` is that of its plan's graph.
 
-    Raises PlanError if no plan is found that fits, and MachineError for a bad machine.
+    Raises PlanError if no plan is found that fits, GraphError for a number of segments below 1, and
+    MachineError for a bad machine.
     """
     found = load_machine(machine) if isinstance(machine, str) else machine
     found.check_workers(workers)
     limit = parse_limit(memory, "memory", found)
 
     measures = Measures(
-        lambda plan: simulate(lower(graph, plan), found).seconds,
-        partial(peak_bytes, graph),
+        lambda graph, plan: simulate(lower(graph, plan), found).seconds,
+        peak_bytes,
         task_times(graph, found, workers),
     )
-    return find_frontier(graph, workers, found, method, measures, limit if isinstance(limit, int) else None)
+    limit_bytes = limit if isinstance(limit, int) else None
+    return find_frontier(graph, workers, found, method, measures, limit_bytes, recompute)
 
 
 def needs_of(graph: Graph) -> Needs:
@@ -207,9 +263,10 @@ class Module(module.TrainableModule):
     `method` names the search. `memory` is the most that a worker may hold, in bytes or as text such as
     `12GB`; the search looks for a plan that fits, see `partition`. On GPUs `dtype` may be float16 or
     bfloat16: large activations and gradients are stored in that type, and gradients are multiplied by
-    `loss_scale`. With `plan` it trains as that plan says, which was made for this symbol, batch size,
-    optimizer and number of workers; else PlanError. `plans` holds the plan of every graph made so far by the
-    graph's fingerprint.
+    `loss_scale`. With `recompute` above 1, activations are computed again in the backward pass, in that many
+    segments, see `training_graph`. With `plan` it trains as that plan says, which was made for this symbol,
+    batch size, optimizer and number of workers; else PlanError. `plans` holds the plan of every graph made so
+    far by the graph's fingerprint.
     """
 
     def __init__(
@@ -229,6 +286,7 @@ class Module(module.TrainableModule):
         memory: int | str | None = None,
         dtype: str = "float32",
         loss_scale: float | None = None,
+        recompute: int = 1,
     ) -> None:
         self._limit = parse_limit(memory, "memory", None)
         super().__init__(
@@ -246,6 +304,7 @@ class Module(module.TrainableModule):
                 None if self._limit == "unlimited" else self._limit,
                 dtype,
                 loss_scale,
+                recompute,
             ),
         )
         if plan is not None and not isinstance(plan, Plan):

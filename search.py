@@ -26,6 +26,8 @@ from .partitioner.problem.problem import Link, Objective, Problem
 from .partitioner.problem.sequences import all_sequences
 from .partitioner.problem.solution import Solution, assigned
 from .partitioner.solvers.elimination import CostTable, eliminate
+from .partitioner.solvers.frontier import least_frontier
+from .partitioner.solvers.pair_table import PairTable
 from .partitioner.solvers.solve import least_cost
 
 __all__ = [
@@ -37,6 +39,7 @@ __all__ = [
     "Method",
     "MovedBytes",
     "Objective",
+    "PairTable",
     "Problem",
     "Solution",
     "Space",
@@ -49,6 +52,7 @@ __all__ = [
     "factor_graph",
     "joint_choices",
     "least_cost",
+    "least_frontier",
     "next_choices",
     "next_plan",
     "nothing_split",

@@ -139,7 +139,7 @@ def rows(folder: Path, rounds: int) -> Iterator[dict[str, Any]]:
             yield {
                 "model": name,
                 "plan": label,
-                "instructions": len(timeline.work.order),
+                "instructions": len(timeline.work.workers),
                 "moved_bytes": program.planned_bytes,
                 **_compared(timeline.seconds, seconds),
                 "times": timeline.times,

@@ -23,8 +23,8 @@ import tofu
 from tofu.analyzer.indices.region import split, to_region, whole
 from tofu.plans import Holding, Task
 from tofu.simulator import Simulation
-from tofu.simulator.compiled import COMPILED
 from tofu.simulator.placed_blocks import PlacedBlocks
+from tofu.support.compiled import COMPILED
 
 from .machine import described
 from .record import keep, printed
@@ -113,7 +113,7 @@ def row(model: str, devices: int) -> dict[str, Any]:
     simulation = begin()
     rebuild = spent(begin)
     full = min(spent(lambda: again(simulation)) for _ in range(3))
-    jobs, size = len(simulation.jobs[0].nanoseconds), block_bytes(simulation)
+    jobs, size = len(simulation.timeline.work.jobs.nanoseconds), block_bytes(simulation)
     times = [propose(simulation, graph, devices, draw) for _ in range(PROPOSALS)]
     change = float(np.mean(times))
     return {

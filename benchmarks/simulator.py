@@ -53,7 +53,7 @@ def measured() -> Iterator[dict[str, Any]]:
             "model": name,
             "workers": workers,
             "operations": len(graph.operations),
-            "instructions": len(timeline.work.order),
+            "instructions": len(timeline.work.workers),
             "jobs": len(jobs.nanoseconds),
             "simulate_seconds": round(seconds, 3),
             "microseconds_per_item": round(seconds / items * 1e6, 2),

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ..partitioner import Fitting, Plan
     from ..programs.memory import MemoryPlan
     from ..programs.program import PartitionedGraph
+    from ..simulator.timeline import Timeline
 
 
 def slow_methods() -> set[str]:
@@ -24,7 +25,11 @@ def slow_methods() -> set[str]:
 
 
 def figures(
-    found: Fitting, programs: PartitionedGraph, memory: MemoryPlan, request: Request
+    found: Fitting,
+    programs: PartitionedGraph,
+    memory: MemoryPlan,
+    timeline: Timeline | None,
+    request: Request,
 ) -> dict[str, Any]:
     """Return what there is to compare of a plan, as `--json` prints it."""
     plan = found.plan
@@ -41,7 +46,7 @@ def figures(
         **_timed(plan),
         "search_seconds": plan.search_seconds,
         "peak_bytes_per_worker": max(memory.arena_bytes),
-        **request.facts(programs, memory, found),
+        **request.facts(programs, timeline, found),
     }
 
 
@@ -84,5 +89,5 @@ def compared(
             left_out[method] = error
             continue
         programs = lower(graph, found.plan)
-        entries.append(figures(found, programs, plan_memory(programs), request))
+        entries.append(figures(found, programs, plan_memory(programs), asked.timeline(programs), request))
     return entries, left_out

@@ -64,25 +64,29 @@ def command(
     Times are simulated on the machine, and memory is the largest arena of a worker. Several numbers of
     workers show what more devices bring.
     """
-    from ..api import frontier
+    from ..api import RECOMPUTE, frontier
     from ..machines import load
+    from ..partitioner.methods.frontier import searching_method
     from ..reports import frontier as report
     from ..reports.console import waiting
     from ..reports.drawing.file import check_kind, write_drawing
     from ..reports.drawing.staircase import frontier_drawing
-    from ..reports.files import check_writable
+    from ..reports.files import check_folder, check_writable
     from .json_output import print_json
 
     if plot is not None:
         check_kind(plot)
         check_writable(plot)
+    if save is not None:
+        check_folder(save)
+    searching_method(method)
     found = load(machine)
     for count in workers:
         found.check_workers(count)
-    source = given.source(model)
-    graph = given.graph_of(model)
+    source, graph = given.source(model), given.graph_of(model)
+    recompute = RECOMPUTE if given.recompute is None else (1,)
     with waiting("searching plans at several amounts of memory", quiet=as_json):
-        frontiers = [frontier(graph, count, found, memory, method) for count in workers]
+        frontiers = [frontier(graph, count, found, memory, method, recompute) for count in workers]
     if as_json:
         print_json(report.facts(graph.name, frontiers))
     else:
@@ -99,7 +103,8 @@ def _save(frontiers: list[Frontier], source: PlanOrigin, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for each in frontiers:
         for number, point in enumerate(each.points, 1):
-            plan = dataclasses.replace(point.plan, source=source)
+            origin = dataclasses.replace(source, recompute=source.recompute * point.recompute)
+            plan = dataclasses.replace(point.plan, source=origin)
             plan.save(folder / f"{each.workers}-{number}.json")
 
 

@@ -76,6 +76,18 @@ def accumulate_option(default: int | None) -> Callable[[Command], Command]:
     )
 
 
+def recompute_option(default: int | None) -> Callable[[Command], Command]:
+    """`--recompute`; None leaves it to a plan file."""
+    return click.option(
+        "--recompute",
+        type=click.IntRange(1),
+        default=default,
+        show_default=True,
+        help="Cut the forward pass into this many segments, keep what passes between them, and compute other "
+        "activations again in the backward pass" + _or_as_planned(default),
+    )
+
+
 def dtype_option(default: str | None) -> Callable[[Command], Command]:
     """`--dtype`; None leaves it to a plan file."""
     return click.option(
@@ -95,6 +107,22 @@ def _or_as_planned(default: object) -> str:
 def examples(*lines: str) -> str:
     """Return the end of a command's help: examples, one per line."""
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+class WorkersOrAuto(click.ParamType["int | None"]):
+    """A number of workers, or `auto`, which is None."""
+
+    name = "N|auto"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int | None:
+        """Return the number."""
+        text = str(value)
+        if text == "auto":
+            return None
+        if not (text.isdecimal() and 1 <= int(text) <= MOST_WORKERS):
+            expected = f"expected a number of workers from 1 to {MOST_WORKERS}, or auto"
+            self.fail(f"{expected}, found {text!r}", param, ctx)
+        return int(text)
 
 
 class WorkerCounts(click.ParamType[tuple[int, ...]]):

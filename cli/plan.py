@@ -14,6 +14,7 @@ from . import candidates
 from .compared import compared, figures, slow_methods, watched
 from .options import (
     Shape,
+    WorkersOrAuto,
     accumulate_option,
     dtype_option,
     examples,
@@ -21,8 +22,8 @@ from .options import (
     machine_option,
     method_option,
     model_candidates,
+    recompute_option,
     shape_option,
-    workers_option,
 )
 from .request import Request, point
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from ..models import Model
     from ..partitioner import Fitting, Plan
     from ..programs.memory import MemoryPlan
+    from ..simulator.timeline import Timeline
 
 
 @click.command(
@@ -39,16 +41,24 @@ if TYPE_CHECKING:
         "tofu plan wresnet-50-4 --batch 32 --workers 8",
         "tofu plan mlp --method exact --save plan.json",
         "tofu plan rnn-6-4k --machine dgx-1-v100 --objective time",
-        "tofu plan wresnet-50-4 --dtype bfloat16 --accumulate 4",
+        "tofu plan wresnet-50-4 --dtype bfloat16 --accumulate 4 --recompute 8",
         "tofu plan mlp --compare",
         "tofu plan wresnet-50-4 --report plan.html",
+        "tofu plan gpt-12-768 --machine dgx-1-v100 --memory 4GB --workers auto",
         "tofu plan net.json --shape data=32,3,224,224 --memory 12GB",
         "tofu plan wresnet-50-4 --front",
         "tofu plan mlp --json",
     ),
 )
 @click.argument("model", shell_complete=model_candidates)
-@workers_option
+@click.option(
+    "--workers",
+    "-w",
+    type=WorkersOrAuto(),
+    default="8",
+    show_default=True,
+    help="Number of workers; auto is the fewest whose plan fits the memory.",
+)
 @click.option("--batch", "-b", type=click.IntRange(1), help="Batch size; the model's own if left out.")
 @shape_option("An input's shape, for graph files.")
 @method_option
@@ -109,6 +119,7 @@ if TYPE_CHECKING:
 )
 @dtype_option(default="float32")
 @accumulate_option(default=1)
+@recompute_option(default=1)
 @click.option("--save", type=click.Path(path_type=Path), help="Write the plan to this file.")
 @click.option(
     "--report",
@@ -119,7 +130,7 @@ if TYPE_CHECKING:
 @gc_paused()
 def command(
     model: str,
-    workers: int,
+    workers: int | None,
     batch: int | None,
     shapes: dict[str, Shape],
     method: str,
@@ -137,6 +148,7 @@ def command(
     optimizer: str,
     dtype: str,
     accumulate: int,
+    recompute: int,
     save: Path | None,
     report: Path | None,
     as_json: bool,
@@ -156,6 +168,9 @@ def command(
         raise click.UsageError(f"--compare makes several plans; choose one by --method to {option}")
     if compare and front:
         raise click.UsageError("--front is about one plan, and --compare makes several; choose one of both")
+    if workers is None and (compare or layouts is not None):
+        option = "--compare searches" if compare else "--layouts are"
+        raise click.UsageError(f"{option} for one number of workers; give it instead of auto")
     for path in (save, report):
         if path is not None:
             check_writable(path)
@@ -163,13 +178,17 @@ def command(
         workers, pins, forbidden, layouts, machine, objective, memory, not no_replicate, not no_keep, feed
     )
     loaded = load_model(model, batch, shapes)
-    graph = loaded.training_graph(optimizer, dtype=dtype, accumulate=accumulate)
+    graph = loaded.training_graph(optimizer, dtype=dtype, accumulate=accumulate, recompute=recompute)
     if compare:
         _compare(loaded.name, graph, request, as_json)
         return
-    found = request.partition(graph, method) if as_json else watched(request, graph, method)
-    facts, arenas = _gathered(loaded, graph, found, request)
-    facts |= {"dtype": dtype, "accumulate": accumulate}
+    if workers is None:
+        found = request.fewest(graph, method)
+        request = dataclasses.replace(request, workers=found.plan.workers)
+    else:
+        found = request.partition(graph, method) if as_json else watched(request, graph, method)
+    facts, arenas, timeline = _gathered(loaded, graph, found, request)
+    facts |= {"dtype": dtype, "accumulate": accumulate, "recompute": recompute}
     if front:
         facts["front"] = _front(graph, method, request, quiet=as_json)
     if as_json:
@@ -182,12 +201,12 @@ def command(
         from ..reports.console import waiting
 
         with waiting("comparing methods and pricing alternatives", quiet=as_json):
-            _write_page(report, graph, found.plan, facts, arenas, request)
+            _write_page(report, graph, found.plan, facts, arenas, timeline, request)
         if not as_json:
             click.echo(f"page written to {report}")
     request.require_fit(graph, found)
     if save is not None:
-        source = PlanOrigin(model, batch, shapes, optimizer, dtype, accumulate)
+        source = PlanOrigin(model, batch, shapes, optimizer, dtype, accumulate, recompute)
         dataclasses.replace(found.plan, source=source).save(save)
         if not as_json:
             click.echo(f"plan written to {save}")
@@ -203,13 +222,13 @@ def _front(graph: Graph, method: str, request: Request, quiet: bool) -> list[dic
 
 def _gathered(
     model: Model, graph: Graph, found: Fitting, request: Request
-) -> tuple[dict[str, Any], MemoryPlan]:
-    """Return what `--json` prints of a plan, and its memory plan."""
+) -> tuple[dict[str, Any], MemoryPlan, Timeline | None]:
+    """Return what `--json` prints of a plan, its memory plan, and its time line if it has one."""
     from ..partitioner import lower, partition
     from ..programs.memory import plan_memory
 
     programs = lower(graph, found.plan)
-    memory = plan_memory(programs)
+    memory, timeline = plan_memory(programs), request.timeline(programs)
     single = plan_memory(lower(graph, partition(graph, workers=1)))
     facts = {
         "model": model.name,
@@ -220,16 +239,21 @@ def _gathered(
         "weight_state_bytes": model.weight_state_bytes,
         "live_bytes_per_worker": max(memory.lower_bound_bytes),
         "single_device_peak_bytes": max(single.arena_bytes),
-        **figures(found, programs, memory, request),
+        **figures(found, programs, memory, timeline, request),
     }
-    return facts, memory
+    return facts, memory, timeline
 
 
 def _write_page(
-    path: Path, graph: Graph, found: Plan, facts: dict[str, Any], memory: MemoryPlan, request: Request
+    path: Path,
+    graph: Graph,
+    found: Plan,
+    facts: dict[str, Any],
+    memory: MemoryPlan,
+    timeline: Timeline | None,
+    request: Request,
 ) -> None:
     """Write the plan's page, compared with the methods that take seconds."""
-    from ..partitioner import lower
     from ..reports.files import write_whole
     from ..reports.page import render
     from ..reports.page.data import Comparison, page_data
@@ -238,7 +262,6 @@ def _write_page(
     entries, refused = compared(graph, request, without={*slow, found.method})
     left_out = {method: str(error) for method, error in refused.items()}
     left_out |= {method: "it may take minutes" for method in sorted(slow) if method != found.method}
-    timeline = request.timeline(lower(graph, found))
     page = page_data(graph, found, facts, memory, Comparison(entries, left_out), timeline)
     write_whole(path, render(page).encode())
 

@@ -12,7 +12,7 @@ import click
 
 from ..errors import PlanError
 from . import python_file
-from .options import Shape, accumulate_option, dtype_option, shape_option
+from .options import Shape, accumulate_option, dtype_option, recompute_option, shape_option
 from .target import load_model
 
 if TYPE_CHECKING:
@@ -39,6 +39,9 @@ class Planned:
 
     accumulate: int | None
     """The number of micro-batches in one iteration."""
+
+    recompute: int | None
+    """The number of segments whose activations are computed again."""
 
     def planned(
         self, context: click.Context, target: str, model: str | None, workers: int, method: str
@@ -91,7 +94,9 @@ class Planned:
         """Return the training graph of MODEL; what is left out is as recorded, or as `tofu plan` has it."""
         source = self.source(model, recorded)
         found = load_model(model, source.batch, dict(source.shapes))
-        return found.training_graph(source.optimizer, dtype=source.dtype, accumulate=source.accumulate)
+        return found.training_graph(
+            source.optimizer, dtype=source.dtype, accumulate=source.accumulate, recompute=source.recompute
+        )
 
 
 def model_name(plan: Plan, model: str | None) -> str:
@@ -138,11 +143,13 @@ def planned_options(command: Callable[..., Any]) -> Callable[..., Any]:
         optimizer: str | None,
         dtype: str | None,
         accumulate: int | None,
+        recompute: int | None,
         **others: Any,
     ) -> None:
-        command(given=Planned(batch, shapes or None, optimizer, dtype, accumulate), **others)
+        command(given=Planned(batch, shapes or None, optimizer, dtype, accumulate, recompute), **others)
 
     for option in (
+        recompute_option(default=None),
         accumulate_option(default=None),
         dtype_option(default=None),
         click.option(

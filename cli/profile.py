@@ -1,4 +1,4 @@
-"""`tofu profile`: measure this machine's processor on the programs of models."""
+"""`tofu profile`: measure this machine's processor or cards on the programs of models."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from .options import examples, json_option, method_option, model_candidates
+from ..support.wording import counted
+from .options import WorkerCounts, examples, json_option, method_option, model_candidates
 from .planned import Planned, plan_in, planned_options
 
 
@@ -14,7 +15,8 @@ from .planned import Planned, plan_in, planned_options
     "profile",
     epilog=examples(
         "tofu profile lstm --batch 32 --save here.yaml",
-        "tofu profile mlp lenet --workers 1 --workers 2 --method data-parallel --save here.yaml",
+        "tofu profile mlp lenet --workers 1,2 --method data-parallel --save here.yaml",
+        "tofu profile lstm --batch 32 --workers 1 --device gpu --save box.yaml",
         "tofu simulate lstm --batch 32 --workers 2 --machine here.yaml    # with measured times",
     ),
 )
@@ -28,9 +30,15 @@ from .planned import Planned, plan_in, planned_options
 @click.option(
     "--workers",
     "-w",
-    type=click.IntRange(1, 4096),
-    multiple=True,
-    help="Number of workers, that of processors if left out; repeat for several.",
+    type=WorkerCounts(1),
+    help="Numbers of workers, such as 1,2; that of processors or cards if left out.",
+)
+@click.option(
+    "--device",
+    type=click.Choice(["cpu", "gpu"]),
+    default="cpu",
+    show_default=True,
+    help="What is measured: this machine's processor or its cards.",
 )
 @method_option
 @planned_options
@@ -38,30 +46,31 @@ from .planned import Planned, plan_in, planned_options
 def command(
     targets: tuple[str, ...],
     save: Path,
-    workers: tuple[int, ...],
+    workers: tuple[int, ...] | None,
+    device: str,
     method: str,
     given: Planned,
     as_json: bool,
 ) -> None:
     """Run the programs of every MODEL, time their instructions, and keep the times for `tofu simulate`.
 
-    Each MODEL is partitioned over every number of workers, and runs for some iterations on the NumPy engine.
-    PLAN is a plan file, which has its own number. Instructions of the same kind and sizes are measured
-    once, so a second run measures nothing.
+    Each MODEL is partitioned over every number of workers, and runs for some iterations on the engine of
+    the device. PLAN is a plan file, which has its own number. Instructions of the same kind and sizes are
+    measured once, so a second run measures nothing.
     """
     from ..api import partition
     from ..partitioner import lower
     from ..reports.files import check_writable
-    from ..runtime.numpy_engine import processors
-    from ..runtime.profiling import Profiler
+    from ..runtime.profiling import Profiler, hardware_of
     from .json_output import print_json
 
     check_writable(save)
-    profiler = Profiler(save)
+    profiler = Profiler(save, hardware_of(device))
+    counts = workers or (len(profiler.machine.devices),)
     rows = []
     for target in targets:
         plan = plan_in(target)
-        for count in (workers or (processors(),)) if plan is None else (plan.workers,):
+        for count in counts if plan is None else (plan.workers,):
             graph = given.graph_of(target) if plan is None else given.graph(plan, None)
             added = profiler.add(lower(graph, plan or partition(graph, count, method)))
             rows.append(
@@ -69,7 +78,8 @@ def command(
             )
             if not as_json:
                 click.echo(
-                    f"{target} on {count} workers: {added.measured} measured, {added.known} known before"
+                    f"{target} on {counted(count, 'worker')}: {added.measured} measured, "
+                    f"{added.known} known before"
                 )
     if as_json:
         print_json({"machine": profiler.machine.name, "programs": rows})

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from ..machines.machine import Machine
     from ..partitioner import Fitting, SearchSettings
     from ..partitioner.methods.within_memory import Limit
-    from ..programs.memory import MemoryPlan
     from ..programs.program import PartitionedGraph
     from ..simulator.timeline import Timeline
 
@@ -39,7 +38,7 @@ class Request:
     @classmethod
     def read(
         cls,
-        workers: int,
+        workers: int | None,
         pins: tuple[str, ...],
         forbidden: tuple[str, ...],
         layouts: Path | None,
@@ -50,7 +49,10 @@ class Request:
         keep: bool,
         feed: str,
     ) -> Request:
-        """Read the values of the options. Raises TofuError for the first malformed one."""
+        """Read the values of the options. Raises TofuError for the first malformed one.
+
+        If `workers` is None, their number is still to be found; layouts need it.
+        """
         from ..machines.machine_file import load_machine
         from ..partitioner import SearchSettings
         from ..partitioner.methods.manual import read_layouts
@@ -60,18 +62,18 @@ class Request:
         found = None if machine is None else load_machine(machine)
         if found is None and objective != "bytes":
             raise click.UsageError(f"--objective {objective} needs --machine, whose links carry the traffic")
-        if found is not None:
+        if found is not None and workers is not None:
             found.check_workers(workers)
         settings = SearchSettings(
             constraints=(*map(parse_pin, pins), *map(parse_forbid, forbidden)),
-            layouts=None if layouts is None else read_layouts(layouts, workers),
+            layouts=None if layouts is None else read_layouts(layouts, workers or 1),
             machine=None if objective == "bytes" else found,
             objective=objective,
             replicate=replicate,
             keep=keep,
             feed=feed,
         )
-        return cls(workers, settings, found, parse_limit(memory, "--memory", found))
+        return cls(workers or 1, settings, found, parse_limit(memory, "--memory", found))
 
     def each(self) -> dict[str, Request]:
         """Return the request for each method. Layouts go only to the methods that score them; without layouts
@@ -98,6 +100,12 @@ class Request:
         settings = replace(self.settings, method=method, report=report)
         return search_within(graph, self.workers, settings, self.limit)
 
+    def fewest(self, graph: Graph, method: str) -> Fitting:
+        """Search for the fewest workers, see `search_fewest`. Raises PlanError if no plan is found."""
+        from ..api import search_fewest
+
+        return search_fewest(graph, replace(self.settings, method=method), self.limit, self.machine)
+
     def front(self, graph: Graph, method: str) -> tuple[Fitting, ...]:
         """Return plans from the least memory up to the best plan, see `memory_front`."""
         from ..partitioner import memory_front, peak_bytes
@@ -122,7 +130,7 @@ class Request:
             return None
         return simulate(programs, self.machine)
 
-    def facts(self, programs: PartitionedGraph, memory: MemoryPlan, found: Fitting) -> dict[str, Any]:
+    def facts(self, programs: PartitionedGraph, timeline: Timeline | None, found: Fitting) -> dict[str, Any]:
         """Return what there is to say of a plan beyond its bytes, as `--json` prints it."""
         from ..partitioner.costs.traffic import traffic
 
@@ -149,7 +157,6 @@ class Request:
                 )
             ]
             facts["transfer_seconds"] = crossing.transfer_seconds
-        timeline = self.timeline(programs)
         facts["step_seconds"] = None if timeline is None else timeline.seconds
         if isinstance(self.limit, int):
             facts["device_memory_bytes"] = self.limit

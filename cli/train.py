@@ -10,7 +10,15 @@ import click
 from . import candidates
 from .data_options import data_options
 from .ending import Interrupted
-from .options import accumulate_option, dtype_option, examples, json_option, method_option, workers_option
+from .options import (
+    accumulate_option,
+    dtype_option,
+    examples,
+    json_option,
+    method_option,
+    recompute_option,
+    workers_option,
+)
 
 if TYPE_CHECKING:
     from ..reports.training import Report
@@ -78,6 +86,7 @@ if TYPE_CHECKING:
     help="Stop at the first operation whose result is not a number, and name it.",
 )
 @accumulate_option(default=1)
+@recompute_option(default=1)
 @click.option(
     "--device",
     type=click.Choice(["cpu", "gpu"]),
@@ -117,6 +126,7 @@ def command(
     method: str,
     detect_nan: bool,
     accumulate: int,
+    recompute: int,
     device: str,
     eager: bool,
     tf32: bool,
@@ -146,7 +156,9 @@ def command(
     found = task(name, batch, None if data is None else read(data, reading), data)
     settings = changed(found.settings, epochs, learning_rate, optimizer, metrics)
     devices = Devices.of(device, workers, eager, tf32, dtype, loss_scale)
-    run = Run(found, settings, devices, seed, method, detect_nan, accumulate, memory, checkpoint, resume)
+    run = Run(
+        found, settings, devices, seed, method, detect_nan, accumulate, recompute, memory, checkpoint, resume
+    )
     run.require_fit()
     screen = _screen(as_json)
     with Several(_reports(screen, as_json, log, plot, resume)) as reports:

@@ -95,6 +95,9 @@ class Run:
     accumulate: int
     """The number of micro-batches in one iteration."""
 
+    recompute: int
+    """The number of segments whose activations are computed again."""
+
     memory: str | None
     """The memory that each worker may use, such as `2GB`; None for any."""
 
@@ -193,6 +196,7 @@ class Run:
             tf32=self.devices.tf32,
             dtype=self.devices.dtype,
             loss_scale=self.devices.loss_scale,
+            recompute=self.recompute,
         )
 
     def _start(self, executor: Executor, steps: int) -> Start:

@@ -15,6 +15,7 @@ from .graph import Graph, Role
 from .loss_scale import checked_scale, divided, scaled_heads
 from .optimizer import Optimizer, get_optimizer
 from .precision import mixed_precision
+from .recompute import recomputed
 from .symbol import Symbol
 from .symbol.shapes import complete, infer_symbol
 from .updates import Updates
@@ -42,6 +43,7 @@ def training_graph(
     name: str | None = None,
     dtype: str = "float32",
     loss_scale: float | None = None,
+    recompute: int = 1,
 ) -> Graph:
     """Return one training iteration: forward, backward and the update of every parameter (Tofu, section 2).
 
@@ -58,6 +60,9 @@ def training_graph(
     With the `dtype` float16 or bfloat16 large activations and gradients are stored in it, all that lasts in
     float32, see `mixed_precision`; float32 and float64 are the type of all tensors. Gradients are
     `loss_scale` times as large until the updates divide by it; None is 128 for float16 and 1 for others.
+
+    With `recompute` above 1, the forward pass is cut into that many segments at most. What passes between
+    them is kept, and most other activations are computed again in the backward pass, see `recomputed`.
     """
     if micro_batches < 1:
         raise GraphError(f"a batch cannot be processed in {micro_batches} micro-batches; use 1 or more")
@@ -79,7 +84,7 @@ def training_graph(
     }
     gradients = differentiate(builder, expansion, trained, scaled_heads(builder, fed, scale), scale)
     updates.add({trained[tensor]: (tensor, gradient) for tensor, gradient in gradients.items()})
-    return _built(builder, expansion.outputs, dtype)
+    return recomputed(_built(builder, expansion.outputs, dtype), recompute)
 
 
 def micro_shapes(shapes: Mapping[str, Shape], count: int) -> dict[str, Shape]:

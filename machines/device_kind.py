@@ -34,6 +34,11 @@ class DeviceKind:
     wake_seconds: float = 0.0
     """The time from the end of an instruction to the start of one elsewhere that waits for it."""
 
+    @property
+    def engine(self) -> str:
+        """Return the name of the engine that runs on such devices."""
+        return "numpy" if self.in_turn else "cuda"
+
     def rate(self, dtype: str) -> float:
         """Return the floating-point operations in a second. Raises MachineError if they are not stated."""
         rates = dict(self.flops_per_second)

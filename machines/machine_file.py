@@ -73,12 +73,22 @@ def load_machine(name: str) -> Machine:
 
 
 def with_profile(machine: Machine, profile: Profile) -> Machine:
-    """Return a machine with measured times. Raises MachineError unless its devices are of one kind."""
+    """Return a machine with measured times.
+
+    Raises MachineError unless its devices are of one kind and run the engine that was measured.
+    """
     if len(set(machine.kinds)) != 1:
         listed = ", ".join(sorted({kind.name for kind in machine.kinds})) or "none"
         raise MachineError(
             f"the profile {profile.path!r} has times of one kind of device, but machine {machine.name!r} has "
             f"{listed}; give all devices one `kind`"
+        )
+    kind, measured = machine.kinds[0], profile.engines[0].engine
+    if measured != kind.engine:
+        raise MachineError(
+            f"the profile {profile.path!r} has times of the engine {measured}, but the devices of machine "
+            f"{machine.name!r} run the engine {kind.engine}, since `in_turn` of kind {kind.name!r} is "
+            f"{str(kind.in_turn).lower()}; delete the profile, or put it next to its own machine file"
         )
     return replace(machine, profile=profile)
 

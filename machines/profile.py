@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
 from ..errors import MachineError
+from ..support.wording import counted
 
 Sizes = tuple[int, ...]
 """The sizes on which the time of an instruction of one kind depends."""
@@ -50,7 +51,7 @@ class EngineTimes:
     """The name of the engine."""
 
     threads: int
-    """The threads that ran workers at the same time."""
+    """The threads, or the cards, that ran workers at the same time."""
 
     kernel_threads: int
     """The threads that products of matrices could use inside one kernel."""
@@ -64,7 +65,7 @@ class EngineTimes:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """The hardware and the versions on which times were measured."""
+    """The processor and the versions on which times were measured."""
 
     processor: str
     """The name of the processor."""
@@ -81,15 +82,51 @@ class Host:
     kernels: str
     """The version of Tofu's kernels."""
 
-    def check(self, here: Host, place: str) -> None:
-        """Raise MachineError naming the first difference between the times in a file and this machine."""
-        for field in fields(self):
-            measured, found = getattr(self, field.name), getattr(here, field.name)
-            if measured != found:
-                raise MachineError(
-                    f"the profile {place!r} was measured with {field.name} {measured!r}, but here it is "
-                    f"{found!r}; delete the profile, or save to another file"
-                )
+
+@dataclass(frozen=True, slots=True)
+class CardHost:
+    """The cards and the versions on which times were measured."""
+
+    card: str
+    """The name of the cards."""
+
+    cards: int
+    """The number of cards."""
+
+    driver: str
+    """The version of CUDA that the driver is for."""
+
+    runtime: str
+    """The version of CUDA's runtime."""
+
+    cupy: str
+    """The version of CuPy."""
+
+    cublas: str
+    """The version of cuBLAS."""
+
+    cudnn: str
+    """The version of the front end of cuDNN."""
+
+    kernels: str
+    """The version of Tofu's kernels."""
+
+
+AnyHost = Host | CardHost
+
+
+def check_host(measured: AnyHost, here: AnyHost, place: str) -> None:
+    """Raise MachineError naming the first difference between the times in a file and this machine.
+
+    Both hosts are of one engine.
+    """
+    for field in fields(measured):
+        before, now = getattr(measured, field.name), getattr(here, field.name)
+        if before != now:
+            raise MachineError(
+                f"the profile {place!r} was measured with {field.name} {before!r}, but here it is "
+                f"{now!r}; delete the profile, or save to another file"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +136,7 @@ class Profile:
     machine: str
     """The name of the machine."""
 
-    host: Host
+    host: AnyHost
     """The hardware and the versions."""
 
     engines: tuple[EngineTimes, ...]
@@ -113,8 +150,9 @@ class Profile:
         for each in self.engines:
             if each.threads == threads:
                 return each
-        measured = ", ".join(str(each.threads) for each in self.engines)
+        noun, device = ("card", " --device gpu") if isinstance(self.host, CardHost) else ("thread", "")
+        measured = ", ".join(counted(each.threads, noun) for each in self.engines)
         raise MachineError(
-            f"the profile {self.path!r} has times for {measured} threads, but the workers of the plan run on "
-            f"{threads}; measure them with `tofu profile MODEL --workers {threads}`"
+            f"the profile {self.path!r} has times for {measured}, but the workers of the plan run on "
+            f"{threads}; measure them with `tofu profile MODEL --workers {threads}{device}`"
         )

@@ -12,12 +12,14 @@ from ..errors import MachineError, PlanError
 from ..operators.kernels_version import kernels_version
 from ..support.atomic_files import write_whole
 from ..support.strict_documents import expect_keys, number_between, read_document, typed, typed_object
-from .profile import EngineTimes, Host, MeasuredTime, Profile, Sizes, WakeTime
+from .profile import AnyHost, CardHost, EngineTimes, Host, MeasuredTime, Profile, Sizes, WakeTime
 
 FORMAT = 1
 LARGEST = 1 << 62
 LONGEST_SECONDS = 1e6
 THREAD_LIMIT = 4096
+HOSTS: dict[str, type[AnyHost]] = {"numpy": Host, "cuda": CardHost}
+"""The class of the host of each engine's times."""
 
 
 def profile_path(machine: Path) -> Path:
@@ -41,10 +43,11 @@ def load_profile(path: Path, machine: str) -> Profile:
             f"the profile {str(path)!r} was measured on machine {found.machine!r}, but the machine file next "
             f"to it describes {machine!r}; measure with `tofu profile`, or delete the profile"
         )
-    if found.host.kernels != kernels_version():
+    here = kernels_version(found.engines[0].engine)
+    if found.host.kernels != here:
         raise MachineError(
             f"the profile {str(path)!r} has times of kernels {found.host.kernels}, but this version of Tofu "
-            f"has kernels {kernels_version()}; delete the profile and measure again with `tofu profile`"
+            f"has kernels {here}; delete the profile and measure again with `tofu profile`"
         )
     return found
 
@@ -95,20 +98,26 @@ def _profile(value: object, path: str) -> Profile:
     for threads in settings:
         if settings.count(threads) > 1:
             raise PlanError(f"engines has two entries for {threads} threads; keep one")
-    return Profile(typed(entry["machine"], str, "machine"), _host(entry["measured_on"]), engines, path)
+    names = [each.engine for each in engines]
+    for number, name in enumerate(names):
+        if name not in HOSTS or name != names[0]:
+            expected = names[0] if names[0] in HOSTS else " or ".join(HOSTS)
+            raise PlanError(f"engines[{number}].engine is {name[:60]!r}; it must be {expected}")
+    host = _host(entry["measured_on"], HOSTS[names[0]])
+    return Profile(typed(entry["machine"], str, "machine"), host, engines, path)
 
 
-def _host(value: object) -> Host:
+def _host(value: object, kind: type[AnyHost]) -> AnyHost:
     entry = typed_object(value, "measured_on")
-    names = tuple(field.name for field in fields(Host))
-    expect_keys(entry, names, "measured_on")
-    return Host(
-        typed(entry["processor"], str, "measured_on.processor"),
-        number_between(entry["processors"], "measured_on.processors", 1, THREAD_LIMIT),
-        typed(entry["numpy"], str, "measured_on.numpy"),
-        typed(entry["blas"], str, "measured_on.blas"),
-        typed(entry["kernels"], str, "measured_on.kernels"),
-    )
+    expect_keys(entry, tuple(field.name for field in fields(kind)), "measured_on")
+    parts: dict[str, Any] = {}
+    for field in fields(kind):
+        place = f"measured_on.{field.name}"
+        if field.type == "int":
+            parts[field.name] = number_between(entry[field.name], place, 1, THREAD_LIMIT)
+        else:
+            parts[field.name] = typed(entry[field.name], str, place)
+    return kind(**parts)
 
 
 def _engine(value: object, place: str) -> EngineTimes:

@@ -61,16 +61,27 @@ class Model:
         return WEIGHT_STATE_COPIES * BYTES_PER_WEIGHT * self.weight_count
 
     def training_graph(
-        self, optimizer: Optimizer | str = "sgd", *, dtype: str = "float32", accumulate: int = 1
+        self,
+        optimizer: Optimizer | str = "sgd",
+        *,
+        dtype: str = "float32",
+        accumulate: int = 1,
+        recompute: int = 1,
     ) -> Graph:
         """Return one training iteration: forward, backward and updates.
 
         The iteration is over one of `accumulate` equal parts of the batch, see `micro_batches` of
-        `training_graph`. Raises DataError if the batch has no such parts.
+        `training_graph`; `recompute` is what it is there. Raises DataError if the batch has no such parts.
         """
         shapes = micro_shapes(self.shapes, accumulate)
         return training_graph(
-            self.symbol, shapes, optimizer, name=self.name, dtype=dtype, micro_batches=accumulate
+            self.symbol,
+            shapes,
+            optimizer,
+            name=self.name,
+            dtype=dtype,
+            micro_batches=accumulate,
+            recompute=recompute,
         )
 
     def inference_graph(self, *, dtype: str = "float32") -> Graph:

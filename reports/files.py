@@ -22,6 +22,15 @@ def check_writable(path: Path) -> None:
         raise TofuError(f"cannot write {str(path)!r}: the folder {str(folder)!r} is not writable")
 
 
+def check_folder(path: Path) -> None:
+    """Raise TofuError if `path` cannot be a folder that files are written to; nothing is made."""
+    there = next(each for each in (path, *path.absolute().parents) if each.exists())
+    if not there.is_dir():
+        raise TofuError(f"cannot write to {str(path)!r}: {str(there)!r} is not a folder")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise TofuError(f"cannot write to {str(path)!r}: the folder {str(there)!r} is not writable")
+
+
 def write_whole(path: Path, data: bytes) -> None:
     """Write as `tofu.support.atomic_files.write_whole`. Raises TofuError if that fails."""
     try:

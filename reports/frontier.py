@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from ..partitioner.methods.frontier import Frontier
@@ -24,6 +25,7 @@ def facts(model: str, frontiers: Sequence[Frontier]) -> dict[str, Any]:
                 "peak_bytes": point.peak_bytes,
                 "cost_bytes": point.plan.cost_bytes,
                 "method": point.plan.method,
+                "recompute": point.recompute,
             }
             for each in frontiers
             for point in each.points
@@ -46,18 +48,26 @@ def show(model: str, frontiers: Sequence[Frontier]) -> None:
         "memory of a worker",
         "moved",
         "method",
+        "computed again",
         title=f"{model} on {frontiers[0].machine.name}",
     )
     for each in frontiers:
         for number, point in enumerate(each.points, 1):
             figures = (format_seconds(point.seconds), format_bytes(point.peak_bytes))
             moved = format_bytes(point.plan.cost_bytes)
-            rows.add_row(str(number), str(each.workers), *figures, moved, point.plan.method)
+            again = f"in {point.recompute} segments" if point.recompute > 1 else "nothing"
+            rows.add_row(str(number), str(each.workers), *figures, moved, point.plan.method, again)
     console.print(rows)
     for each in frontiers:
-        (least,) = each.lower
+        first, last = each.lower[0], each.lower[-1]
         console.print(
             f"every plan in steps over {counted(each.workers, 'worker')} takes at least "
-            f"{format_seconds(least.seconds)} to compute, and {format_bytes(least.peak_bytes)} (proven)",
+            f"{format_seconds(last.seconds)}, and {format_bytes(first.peak_bytes)} (proven)",
             soft_wrap=True,
         )
+        for stair, following in pairwise(each.lower):
+            console.print(
+                f"with less than {format_bytes(following.peak_bytes)} it takes at least "
+                f"{format_seconds(stair.seconds)}, if it repeats no computation (proven)",
+                soft_wrap=True,
+            )

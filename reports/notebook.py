@@ -132,10 +132,8 @@ def _memory(memory: MemoryPlan) -> str:
 
 def _timeline(timeline: Timeline) -> str:
     shares = [
-        [str(worker), *(f"{part / (timeline.seconds or 1):.1%}" for part in parts)]
-        for worker, parts in enumerate(
-            (each.computing_seconds, each.moving_seconds, each.waiting_seconds) for each in timeline.shares
-        )
+        [str(worker), *(f"{part:.1%}" for part in each.fractions)]
+        for worker, each in enumerate(timeline.shares)
     ]
     lanes = lanes_drawing(timeline)
     where = f"{lanes.title} on {timeline.machine.name}; times of computations are {timeline.times}"

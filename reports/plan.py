@@ -107,10 +107,15 @@ def _closing() -> list[str]:
 
 
 def _fed(facts: dict[str, Any]) -> str:
-    """Such as `batch 64 in 4 micro-batches, bfloat16`."""
+    """Such as `batch 64 in 4 micro-batches, bfloat16, activations computed again in 8 segments`."""
     parts = f" in {facts['accumulate']} micro-batches" if facts["accumulate"] > 1 else ""
     stored = f", {facts['dtype']}" if facts["dtype"] != "float32" else ""
-    return f"batch {facts['batch']}{parts}{stored}"
+    again = (
+        f", activations computed again in up to {facts['recompute']} segments"
+        if facts["recompute"] > 1
+        else ""
+    )
+    return f"batch {facts['batch']}{parts}{stored}{again}"
 
 
 def _transfers(time: TransferSeconds) -> str:

@@ -19,9 +19,9 @@ SHOWN = 10
 def facts(timeline: Timeline) -> dict[str, Any]:
     """Return the figures that `tofu simulate --json` prints."""
     return {
-        "model": timeline.partitioned.graph.name,
+        "model": timeline.graph.name,
         "machine": timeline.machine.name,
-        "workers": timeline.partitioned.workers,
+        "workers": timeline.workers,
         "seconds": timeline.seconds,
         "compute_seconds": timeline.compute_seconds,
         "transfer_seconds": timeline.transfer_seconds,
@@ -30,7 +30,7 @@ def facts(timeline: Timeline) -> dict[str, Any]:
         "free_transfer_seconds": timeline.free_transfer_seconds,
         "times": timeline.times,
         "time_shares": timeline.time_shares,
-        "moved_bytes": timeline.partitioned.planned_bytes,
+        "moved_bytes": timeline.moved_bytes,
         "shares": timeline.shares,
         "critical_path": timeline.critical_path,
         "deciding_path": timeline.deciding_path,
@@ -40,9 +40,9 @@ def facts(timeline: Timeline) -> dict[str, Any]:
 def show(timeline: Timeline) -> None:
     """Print the figures, the workers, and the operations that decide."""
     console = wide_console()
-    moved = format_bytes(timeline.partitioned.planned_bytes)
+    moved = format_bytes(timeline.moved_bytes)
     console.print(
-        f"[bold]{timeline.partitioned.graph.name}[/] on {timeline.partitioned.workers} workers of "
+        f"[bold]{timeline.graph.name}[/] on {timeline.workers} workers of "
         f"{timeline.machine.name}: {format_seconds(timeline.seconds)} for an iteration, which moves {moved}; "
         f"times are {_sources(timeline)}",
         soft_wrap=True,
@@ -65,8 +65,7 @@ def show(timeline: Timeline) -> None:
 def _workers(timeline: Timeline) -> Table:
     rows = table("worker", "computing", "moving", "waiting")
     for worker, each in enumerate(timeline.shares):
-        parts = (each.computing_seconds, each.moving_seconds, each.waiting_seconds)
-        rows.add_row(str(worker), *(_share(seconds, timeline) for seconds in parts))
+        rows.add_row(str(worker), *(f"{part:.1%}" for part in each.fractions))
     return rows
 
 

@@ -85,6 +85,7 @@ class Binding(Closeable):
         self._make_engine = engine_on(devices, threads=run.threads, eager=run.eager, tf32=run.tf32)
         self._dtype = checked_type(run.dtype)
         self._loss_scale = checked_scale(run.loss_scale, run.dtype)
+        self._recompute = run.recompute
         self._lower = lower
         self._detect_nan = run.detect_nan
         self._memory_bytes = run.memory_bytes
@@ -124,6 +125,7 @@ class Binding(Closeable):
             micro_batches=accumulate,
             dtype=self._dtype,
             loss_scale=self._loss_scale,
+            recompute=self._recompute,
         )
         goes_on = bound is not None and bound.purpose.learns_like(purpose) and not bound.executor.failed
         state = optimizer_state(bound.executor) if bound is not None and goes_on else {}

@@ -85,7 +85,9 @@ class Executor(Closeable):
 
     @property
     def operator_seconds(self) -> dict[str, float]:
-        """Return the processor seconds of the last iteration by operator, of all workers, largest first.
+        """Return the seconds of the last iteration by operator, of all workers, largest first.
+
+        They are those of the processor, or of the cards.
 
         Raises ExecutionError unless the executor was made with `timed=True`.
         """

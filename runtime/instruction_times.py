@@ -1,4 +1,4 @@
-"""Measure the instructions of a program in the iterations that run it.
+"""Measure the instructions of a program in the iterations that run it, here on the NumPy engine.
 
 The program runs on the engine as in training, for some rounds after a warm-up, and every instruction is timed
 by the clock on the wall. So a kernel finds the caches as the instructions before it left them, other workers
@@ -15,7 +15,7 @@ round. A median for each instruction would leave out what small kernels now and 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, quantiles
 
@@ -30,7 +30,7 @@ from ..programs.memory import MemoryPlan
 from ..programs.program import PartitionedGraph
 from ..programs.schedule import Schedule, schedule
 from .choose_engine import require_wide
-from .engine import Watch
+from .engine import MakeEngine, Watch
 from .executor import Executor
 from .initializer import Uniform, generator, initial_value
 from .numpy_engine import NumpyEngine
@@ -106,7 +106,7 @@ class MeasuredRound:
 def measure_instructions(
     program: PartitionedGraph, work: ProgramWork, rounds: int, clock: Clock
 ) -> ProgramTimes:
-    """Run a program on this machine and return the times of its work. Raises ExecutionError."""
+    """Run a program on this machine's processor and return the times of its work. Raises ExecutionError."""
     moments = StepMoments(program, clock)
     engines: list[tuple[NumpyEngine, Schedule]] = []
 
@@ -118,16 +118,27 @@ def measure_instructions(
         engines.append((engine, waits))
         return engine
 
+    def measured() -> MeasuredRound:
+        engine, waits = engines[0]
+        return measured_round(engine.places, waits, moments.moments, work)
+
+    found = run_rounds(program, make, rounds, measured)
+    return usual_times(engines[0][0].kernel_threads, found, work)
+
+
+def run_rounds(
+    program: PartitionedGraph, make_engine: MakeEngine, rounds: int, measured: Callable[[], MeasuredRound]
+) -> list[MeasuredRound]:
+    """Run a program from the start of training, and return what `measured` finds after each round."""
     found: list[MeasuredRound] = []
-    with Executor(program, make_engine=make) as executor:
+    with Executor(program, make_engine=make_engine) as executor:
         for name, value in initial_values(program.graph):
             executor.write(name, value)
-        engine, waits = engines[0]
         for number in range(WARM_UP + rounds):
             executor.run()
             if number >= WARM_UP:
-                found.append(measured_round(engine.places, waits, moments.moments, work))
-    return usual_times(engine.kernel_threads, found, work)
+                found.append(measured())
+    return found
 
 
 def usual_times(kernel_threads: int, rounds: Sequence[MeasuredRound], work: ProgramWork) -> ProgramTimes:

@@ -20,7 +20,6 @@ from time import perf_counter
 import numpy as np
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
-from ..errors import MachineError
 from ..machines.device_kind import DeviceKind
 from ..machines.machine import Level, Machine
 from ..machines.profile import Host
@@ -53,7 +52,7 @@ def host() -> Host:
         for each in libraries
     }
     return Host(
-        _processor_name(), processors(), version("numpy"), ", ".join(sorted(names)), kernels_version()
+        _processor_name(), processors(), version("numpy"), ", ".join(sorted(names)), kernels_version("numpy")
     )
 
 
@@ -61,20 +60,6 @@ def machine_name() -> str:
     """Return a name for this machine: that of its processor and their number."""
     words = re.findall(r"[a-z0-9.]+", _processor_name().lower())
     return "-".join([*words, str(processors())])
-
-
-def require_this_machine(machine: Machine, place: str) -> None:
-    """Raise MachineError unless a machine is described as this one's processor."""
-    if machine.name != machine_name():
-        raise MachineError(
-            f"the machine file {place!r} describes {machine.name!r}, but this machine is "
-            f"{machine_name()!r}; save to another file"
-        )
-    if not all(kind.in_turn for kind in machine.kinds) or not machine.kinds:
-        raise MachineError(
-            f"the machine file {place!r} has devices that are not served `in_turn`, but the threads of the "
-            f"NumPy engine serve them in turn; save to another file"
-        )
 
 
 def measure_processor(size: int = SQUARE, copied_bytes: int = COPIED_BYTES) -> Machine:

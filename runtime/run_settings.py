@@ -46,3 +46,6 @@ class RunSettings:
 
     loss_scale: float | None = None
     """The factor by which gradients are multiplied in a 16-bit type; None means the type's default."""
+
+    recompute: int = 1
+    """The number of segments whose activations are computed again, see `training_graph`."""

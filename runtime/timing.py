@@ -1,4 +1,4 @@
-"""Measure the processor time of an iteration, instruction by instruction."""
+"""Measure an iteration, instruction by instruction: the time of a processor, or of cards."""
 
 from __future__ import annotations
 
@@ -10,24 +10,25 @@ from .collectives import Step
 
 
 class StepSeconds:
-    """Processor seconds that every instruction of every worker took in the last iteration."""
+    """Seconds of a processor or a card that every instruction of every worker took in the last iteration."""
 
     def __init__(self, partitioned: PartitionedGraph) -> None:
         self._partitioned = partitioned
-        self._seconds = [[0.0] * len(program.instructions) for program in partitioned.programs]
+        self.seconds = [[0.0] * len(program.instructions) for program in partitioned.programs]
+        """`seconds[worker][index]`: the time of an instruction."""
 
     def timed(self, worker: int, steps: Sequence[Step]) -> tuple[Step, ...]:
         """Wrap a worker's steps to measure each by the clock of the thread that runs it."""
-        return tuple(self._timed(self._seconds[worker], index, step) for index, step in enumerate(steps))
+        return tuple(self._timed(self.seconds[worker], index, step) for index, step in enumerate(steps))
 
     def record(self, worker: int, index: int, seconds: float) -> None:
         """Record the time of one instruction, measured elsewhere."""
-        self._seconds[worker][index] = seconds
+        self.seconds[worker][index] = seconds
 
     def by_operator(self) -> dict[str, float]:
         """Sum the seconds of all workers by operator, `MultiFetch` or `Reduce`; largest first."""
         totals: dict[str, float] = {}
-        for program, seconds in zip(self._partitioned.programs, self._seconds, strict=True):
+        for program, seconds in zip(self._partitioned.programs, self.seconds, strict=True):
             for instruction, taken in zip(program.instructions, seconds, strict=True):
                 name = type(instruction).__name__
                 if isinstance(instruction, Compute):

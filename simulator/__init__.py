@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .check_timeline import check_moments, check_timeline
+from .check_timeline import check_timeline
 from .simulate import simulate
 from .timeline import Timeline
+from .versions import HeldCopy
 
 if TYPE_CHECKING:
     from .simulation import Simulation
 
-__all__ = ["Simulation", "Timeline", "check_moments", "check_timeline", "simulate"]
+__all__ = ["HeldCopy", "Simulation", "Timeline", "check_timeline", "simulate"]
 
 
 def __getattr__(name: str) -> Any:

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from ..analyzer.indices.region import Region
 from ..dataflow.graph import Graph, Operation
 from ..errors import PlanError
 from ..machines.device_kind import DeviceKind
 from ..machines.machine import Machine
+from ..operators.stages.bound_operator import BoundOperator
 from ..programs.parts import Holding, Task
-from .blocks import Holdings, OperationBlock, Touched, build, touched
-from .compiled import numbers
-from .message_times import MessageTimes
-from .part_sets import PartSet, Pieces, pieces
+from ..tdl.ast import Reducer
+from .blocks import OperationBlock
+from .build_block import Holdings, Touched, build
+from .message_times import ElementKind, MessageTimes
+from .part_cache import PartCache
+from .part_sets import PartSet
 from .task_sets import CutOperation, TaskSet, check_workers, cut, distinct, held_parts, task_set
-from .times import TaskTimes
+from .times import Source, TaskTimes, TimesOfTasks
+from .versions import NumberedVersions
+
+_NONE = -1
 
 LIMIT = 1 << 24
 """The integers in blocks and parts that are kept; beyond it all are forgotten, and made again if needed."""
@@ -26,33 +29,38 @@ LIMIT = 1 << 24
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Like:
-    """Operations with the same operator and element types that touch tensors in the same way."""
+    """Operations with the same operator and element types that touch versions in the same way."""
 
     touched: Touched
-    """The way in which they touch tensors."""
+    """The way in which they touch versions."""
 
 
 class BlockCache:
     """Tasks, holdings and blocks for one graph on one machine. Equal ones are one object."""
 
-    def __init__(self, graph: Graph, machine: Machine, workers: int, times: TaskTimes) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        machine: Machine,
+        workers: int,
+        versions: NumberedVersions,
+        times: TaskTimes | None,
+    ) -> None:
         self._graph = graph
         self._workers = workers
-        self._times = times
-        self.messages = MessageTimes(machine, workers)
-        self.roots = _roots(graph)
-        """The tensor whose storage each tensor has."""
-        self.tensors: list[tuple[int, ...]] = []
-        """The tensors that each operation touches: those that it reads, each once, and those it makes."""
+        self._versions = versions
+        self._times = TimesOfTasks(graph, machine, workers, times)
+        self.messages = MessageTimes(machine, workers, self._times.profiled)
+        self.touched: list[tuple[int, ...]] = []
+        """The versions that each operation touches: those that others make, each once, and those it makes."""
         self.storage: list[tuple[int, ...]] = []
-        """The tensors whose storage those have."""
+        """The versions whose storage those have."""
         self._likes: list[_Like] = []
         self._find_likes()
         self._kind_of = _first_alike(self.messages.ways.kinds)
-        self._pieces: dict[tuple[object, ...], Pieces] = {}
-        self._parts: dict[tuple[tuple[int, ...], Pieces], PartSet] = {}
+        self._parts = PartCache()
         self._cuts: dict[tuple[object, ...], CutOperation] = {}
-        self._spent: dict[tuple[CutOperation, tuple[int, ...]], list[int]] = {}
+        self._spent: dict[tuple[CutOperation, tuple[int, ...]], tuple[list[int], Sequence[Source]]] = {}
         self._tasks: dict[tuple[CutOperation, tuple[int, ...]], TaskSet] = {}
         self._given: dict[tuple[object, ...], PartSet] = {}
         self._holdings: dict[tuple[PartSet, PartSet | None], Holdings] = {}
@@ -60,32 +68,50 @@ class BlockCache:
         self._size = 0
 
     def _find_likes(self) -> None:
-        """Find the operations that are like each other, and the tensors that they touch."""
+        """Find the operations that are like each other, and the versions that they touch."""
         known: dict[tuple[object, ...], _Like] = {}
-        tensors, roots = self._graph.tensors, self.roots
+        versions, elements = self._versions, _elements(self._graph)
         for operation in self._graph.operations:
-            read = [operation.inputs[place] for place, _ in operation.bound.read_places]
-            touches = (*dict.fromkeys(read), *operation.outputs)
-            storage = tuple([roots[tensor] for tensor in touches])
-            types = [tensors[tensor].dtype for tensor in touches]
-            key = id(operation.bound), *map(read.index, read), *map(storage.index, storage), *types
+            read, made = versions.read_by(operation), versions.made[operation.index]
+            others = versions.with_sources(read, made)
+            touches = (*others, *made, *operation.outputs)
+            storage = tuple([versions.roots[version] for version in touches])
+            slots = [touches.index(version) for version in read]
+            types = [elements[versions.tensors[version]] for version in touches]
+            sources = [versions.sources[version] for version in touches]
+            at = [touches.index(source) if source in touches else _NONE for source in sources]
+            key = id(operation.bound), len(made), *slots, *at, *map(storage.index, storage), *types
             like = known.get(key)
             if like is None:
-                like = known[key] = _Like(touched(self._graph, operation, touches, storage))
+                like = known[key] = _Like(_touched(operation, len(made), slots, at, storage, types))
             self._likes.append(like)
-            self.tensors.append(touches)
+            self.touched.append(touches)
             self.storage.append(storage)
 
-    def tasks(self, operation: Operation, tasks: Sequence[Task]) -> TaskSet:
-        """Return tasks. Raises PlanError unless they tile the operation's iteration space."""
+    def tasks(self, listed: Iterable[tuple[int, Sequence[Task]]]) -> dict[int, TaskSet]:
+        """Return the tasks of operations. Raises PlanError unless they tile the iteration spaces.
+
+        Operations that are like each other often share one list, which is read once.
+        """
+        read: dict[tuple[_Like, int], tuple[Sequence[Task], TaskSet]] = {}
+        found = {}
+        for number, tasks in listed:
+            key = self._likes[number], id(tasks)
+            known = read.get(key)
+            if known is None:
+                known = read[key] = tasks, self._task_set(self._graph.operations[number], tasks)
+            found[number] = known[1]
+        return found
+
+    def _task_set(self, operation: Operation, tasks: Sequence[Task]) -> TaskSet:
         try:
             boxes = self._cut(operation, tasks)
             workers = tuple([task.worker for task in tasks])
             found = self._tasks.get((boxes, workers))
             if found is None:
                 check_workers(workers, self._workers)
-                spent = self._nanoseconds(operation, boxes, workers)
-                found = self._tasks[boxes, workers] = task_set(boxes, workers, spent, self._part_set)
+                spent, sources = self._nanoseconds(operation, boxes, workers)
+                found = self._tasks[boxes, workers] = task_set(boxes, workers, spent, sources, self._parts)
         except PlanError as error:
             raise PlanError(f"operation {operation.name!r}: {error}") from error
         return found
@@ -94,34 +120,45 @@ class BlockCache:
         key = self._likes[operation.index], *[(task.box, task.term, task.read) for task in tasks]
         found = self._cuts.get(key)
         if found is None:
-            found = self._cuts[key] = cut(operation, tasks, self._piece_set)
+            found = self._cuts[key] = cut(operation, tasks, self._parts)
         return found
 
-    def _nanoseconds(self, operation: Operation, boxes: CutOperation, workers: tuple[int, ...]) -> list[int]:
-        """Return the times of tasks, which are equal on devices of one kind."""
+    def _nanoseconds(
+        self, operation: Operation, boxes: CutOperation, workers: tuple[int, ...]
+    ) -> tuple[list[int], Sequence[Source]]:
+        """Return the times of tasks, which are equal on devices of one kind, and where they come from."""
         same_kind = tuple([self._kind_of[worker] for worker in workers])
         found = self._spent.get((boxes, same_kind))
         if found is None:
-            taken = np.asarray(self._times(operation, np.array(same_kind, np.int64), boxes.boxes), np.int64)
-            if taken.shape != (len(same_kind),) or (taken < 0).any():
-                raise PlanError(
-                    f"the times of its {len(same_kind)} tasks are {taken.tolist()}; give one for each, 0 or "
-                    f"more"
-                )
-            found = self._spent[boxes, same_kind] = taken.tolist()
+            found = self._spent[boxes, same_kind] = self._times.of(operation, same_kind, boxes.boxes)
         return found
 
-    def given(self, tensor: int, holdings: Sequence[Holding], stop: Sequence[Holding] | None) -> Holdings:
-        """Return holdings of a tensor. Raises PlanError unless they tile it, and `stop` as well."""
-        home = self._held(tensor, holdings)
-        return self._joined(home, None if stop is None else self._held(tensor, stop))
+    def given(
+        self, listed: Iterable[tuple[int, Sequence[Holding], Sequence[Holding] | None]]
+    ) -> dict[int, Holdings]:
+        """Return holdings of versions, and where they stop. Raises PlanError unless both tile the versions.
+
+        NumberedVersions of one shape often share one list, which is read once.
+        """
+        read: dict[tuple[object, ...], tuple[object, object, Holdings]] = {}
+        found = {}
+        for version, holdings, stop in listed:
+            shape = self._graph.tensors[self._versions.tensors[version]].shape
+            key = shape, id(holdings), id(stop)
+            known = read.get(key)
+            if known is None:
+                home = self._held(version, holdings)
+                both = self._joined(home, None if stop is None else self._held(version, stop))
+                known = read[key] = holdings, stop, both
+            found[version] = known[2]
+        return found
 
     def made_by(self, tasks: TaskSet, output: int) -> Holdings:
         """Return the holdings of an output that is held by the workers that make it."""
-        return self._joined(distinct(tasks.made[output], self._piece_set, self._part_set), None)
+        return self._joined(distinct(tasks.made[output], self._parts), None)
 
     def block(self, operation: Operation, tasks: TaskSet, held: Sequence[Holdings]) -> OperationBlock:
-        """Return the block of an operation; `held` are the holdings of the tensors that it touches.
+        """Return the block of an operation; `held` are the holdings of the versions that it touches.
 
         Raises PlanError if no one holds what a task needs.
         """
@@ -129,7 +166,7 @@ class BlockCache:
         key = like, tasks, *held
         found = self._blocks.get(key)
         if found is None:
-            if self._size > LIMIT:
+            if self._size + self._parts.size > LIMIT:
                 self._forget()
             try:
                 found = build(like.touched, tasks, held, self.messages)
@@ -141,20 +178,20 @@ class BlockCache:
 
     def _forget(self) -> None:
         for cache in (
-            self._pieces, self._parts, self._cuts, self._spent, self._tasks, self._given, self._holdings,
+            self._parts, self._cuts, self._spent, self._tasks, self._given, self._holdings,
             self._blocks,
         ):  # fmt: skip
             cache.clear()
         self.messages.forget()
         self._size = 0
 
-    def _held(self, tensor: int, holdings: Sequence[Holding]) -> PartSet:
-        of = self._graph.tensors[tensor]
+    def _held(self, version: int, holdings: Sequence[Holding]) -> PartSet:
+        of = self._graph.tensors[self._versions.tensors[version]]
         key = of.shape, tuple(holdings)
         found = self._given.get(key)
         if found is None:
             try:
-                found = held_parts(of.shape, key[1], self._workers, self._piece_set, self._part_set)
+                found = held_parts(of.shape, key[1], self._workers, self._parts)
             except PlanError as error:
                 raise PlanError(f"tensor {of.name!r}: {error}") from error
             self._given[key] = found
@@ -166,29 +203,57 @@ class BlockCache:
             found = self._holdings[home, stop] = Holdings(home, stop)
         return found
 
-    def _piece_set(self, regions: Sequence[Region], term: Sequence[int], terms: int) -> Pieces:
-        key = tuple(regions), tuple(term), terms
-        found = self._pieces.get(key)
-        if found is None:
-            found = self._pieces[key] = pieces(*key)
-            self._size += len(found.bounds)
-        return found
 
-    def _part_set(self, workers: Sequence[int], of: Pieces) -> PartSet:
-        key = tuple(workers), of
-        found = self._parts.get(key)
-        if found is None:
-            found = self._parts[key] = PartSet(key[0], numbers(workers), of)
-            self._size += len(workers)
-        return found
+def _touched(
+    operation: Operation,
+    copies: int,
+    read: Sequence[int],
+    sources: Sequence[int],
+    storage: Sequence[int],
+    elements: Sequence[ElementKind],
+) -> Touched:
+    """Return how an operation touches versions: those of others, its `copies`, and its outputs.
+
+    `read` are the places of those that it reads, and `sources` those that each version is made from.
+    """
+    outputs = len(storage) - len(operation.outputs)
+    return Touched(
+        tuple(zip([place for place, _ in operation.bound.read_places], read, strict=True)),
+        tuple(sources),
+        range(outputs - copies, outputs),
+        range(outputs, len(storage)),
+        tuple([
+            frozenset(slot for slot in range(outputs) if storage[slot] == storage[output])
+            for output in range(outputs, len(storage))
+        ]),
+        tuple(elements),
+    )  # fmt: skip
 
 
-def _roots(graph: Graph) -> list[int]:
-    """Return the tensor whose storage each tensor has."""
-    roots: list[int] = []
-    for tensor in graph.tensors:
-        roots.append(tensor.index if tensor.alias is None else roots[tensor.alias])
-    return roots
+def _elements(graph: Graph) -> list[ElementKind]:
+    """Return the elements of each tensor. Equal ones are one object."""
+    reducers = [""] * len(graph.tensors)
+    by_operator: dict[int, str] = {}
+    for operation in graph.operations:
+        reducer = by_operator.get(id(operation.bound))
+        if reducer is None:
+            reducer = by_operator[id(operation.bound)] = _reducer(operation.bound)
+        for output in operation.outputs:
+            reducers[output] = reducer
+    known: dict[tuple[str, str], ElementKind] = {}
+    found = []
+    for tensor, reducer in zip(graph.tensors, reducers, strict=True):
+        element = known.get((tensor.dtype, reducer))
+        if element is None:
+            element = known[tensor.dtype, reducer] = ElementKind(tensor.dtype, tensor.itemsize, reducer)
+        found.append(element)
+    return found
+
+
+def _reducer(bound: BoundOperator) -> str:
+    """Return the name of what combines partial outputs: sums, if they follow from partial inputs alone."""
+    found = (bound.reducer(variable) for variable in bound.variables)
+    return next((str(each) for each in found if each is not None), Reducer.SUM)
 
 
 def _first_alike(kinds: Sequence[DeviceKind]) -> list[int]:

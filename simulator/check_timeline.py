@@ -1,7 +1,8 @@
 """Check time lines without simulating: sums, dependences, lanes and their order.
 
-The checker takes the times of all jobs as they are, and the programs. It knows nothing of how the times were
-found. The rules of `jobs` have one solution, so a time line that passes is that solution. It verifies that
+The checker takes the times of all jobs as they are, and the programs, unless tasks and holdings were
+simulated without any. It knows nothing of how the times were found. The rules of `jobs` have one solution, so
+a time line that passes is that solution. It verifies that
 
 * every instruction has its jobs, once; messages carry the bytes that the plan moves;
 * every job is ready exactly when the last job that it comes after has ended;
@@ -18,18 +19,20 @@ from collections.abc import Sequence
 
 from ..errors import ProgramError
 from ..programs.clock import reads, writes
-from ..programs.program import Held, Lane, lane_of
+from ..programs.program import Held, Lane, PartitionedGraph, lane_of
+from .iteration_jobs import JobKind
 from .jobs import Jobs, Moments
-from .program_jobs import JobKind
 from .timeline import Timeline
 
 
 def check_timeline(timeline: Timeline) -> None:
     """Raise ProgramError naming the first job or instruction whose times are wrong."""
     check_moments(timeline.work.jobs, timeline.moments)
-    begins, ends = _instruction_times(timeline)
-    _check_bytes(timeline)
-    _check_programs(timeline, begins, ends)
+    if timeline.program is not None:
+        places = _places(timeline, timeline.program)
+        begins, ends = _instruction_times(timeline, places)
+        _check_bytes(timeline, timeline.program)
+        _check_programs(timeline, timeline.program, places, begins, ends)
 
 
 def check_moments(jobs: Jobs, moments: Moments) -> None:
@@ -52,47 +55,61 @@ def _expect(job: int, what: str, found: int, expected: int) -> None:
         raise ProgramError(f"job {job} {what} at {found} ns; by the rules of lanes it is {expected} ns")
 
 
-def _instruction_times(timeline: Timeline) -> tuple[dict[Held, int], dict[Held, int]]:
-    """Return when every instruction begins and ends, by (worker, index).
+def _places(timeline: Timeline, program: PartitionedGraph) -> list[Held]:
+    """Return the (worker, index) of all instructions in the order of the clock.
 
     Raises ProgramError if the jobs are not those of the programs.
     """
+    listed = [
+        (instruction.tick, each.worker, index, instruction.operation)
+        for each in program.programs
+        for index, instruction in enumerate(each.instructions)
+    ]
+    listed.sort()
+    found = list(zip(timeline.work.workers, timeline.work.operations, strict=True))
+    numbered = set(timeline.work.instructions)
+    expected = [(worker, operation) for _, worker, _, operation in listed]
+    if found != expected or numbered != set(range(len(expected))):
+        raise ProgramError(f"{len(expected)} instructions have jobs for {len(numbered)}")
+    return [(worker, index) for _, worker, index, _ in listed]
+
+
+def _instruction_times(timeline: Timeline, places: Sequence[Held]) -> tuple[dict[Held, int], dict[Held, int]]:
+    """Return when every instruction begins and ends, by (worker, index)."""
     begins: dict[Held, int] = {}
     ends: dict[Held, int] = {}
     for job, number in enumerate(timeline.work.instructions):
         if timeline.work.kinds[job] == JobKind.WAKE:
             continue
-        place = timeline.work.order[number]
-        start = timeline.moments.start[job]
+        place, start = places[number], timeline.moments.start[job]
         begins[place] = min(begins.get(place, start), start)
         ends[place] = max(ends.get(place, 0), start + timeline.work.jobs.nanoseconds[job])
-    programs = timeline.partitioned.programs
-    expected = {(w, i) for w, program in enumerate(programs) for i in range(len(program.instructions))}
-    if begins.keys() != expected or len(timeline.work.order) != len(expected):
-        raise ProgramError(f"{len(expected)} instructions have jobs for {len(timeline.work.order)}")
     return begins, ends
 
 
-def _check_bytes(timeline: Timeline) -> None:
+def _check_bytes(timeline: Timeline, program: PartitionedGraph) -> None:
     carried = sum(timeline.work.nbytes)
-    planned = timeline.partitioned.planned_bytes
+    planned = program.planned_bytes
     counted = sum(kind == JobKind.MESSAGE for kind in timeline.work.kinds)
     if carried != planned or counted != len(timeline.work.nbytes):
         raise ProgramError(f"{counted} messages carry {carried} bytes, but the plan moves {planned}")
 
 
-def _check_programs(timeline: Timeline, begins: dict[Held, int], ends: dict[Held, int]) -> None:
+def _check_programs(
+    timeline: Timeline,
+    program: PartitionedGraph,
+    places: Sequence[Held],
+    begins: dict[Held, int],
+    ends: dict[Held, int],
+) -> None:
     """Visit instructions in the order of the clock, and remember when each buffer was written and read."""
-    partitioned, machine = timeline.partitioned, timeline.machine
-    devices = machine.devices_of(partitioned.workers)
+    machine = timeline.machine
+    devices = machine.devices_of(program.workers)
     free: dict[tuple[int, Lane | None], int] = {}
     written: dict[Held, int] = {}
     used: dict[Held, int] = {}
-    places = sorted(
-        begins, key=lambda place: (partitioned.programs[place[0]].instructions[place[1]].tick, place)
-    )
     for worker, index in places:
-        instruction = partitioned.programs[worker].instructions[index]
+        instruction = program.programs[worker].instructions[index]
         begin, end = begins[worker, index], ends[worker, index]
         lane = (
             (devices[worker], None)
@@ -107,7 +124,7 @@ def _check_programs(timeline: Timeline, begins: dict[Held, int], ends: dict[Held
             [used.get(held, 0) for held in made],
         )
         if begin < earliest:
-            name = partitioned.graph.operations[instruction.operation].name
+            name = program.graph.operations[instruction.operation].name
             raise ProgramError(
                 f"operation {name!r}, instruction {index} of worker {worker}: begins at {begin} ns, "
                 f"but what it waits for ends at {earliest} ns"

@@ -1,10 +1,11 @@
 """The loops of a simulation: what comes after what, and when everything runs.
 
 An instruction waits for those that make what it reads, for those that read or wrote what it overwrites, and
-for the one before it on its lane. It begins when they have ended, which takes a while. Then its legs are
-ready, which occupy lanes, and when all have ended it finishes. Lanes serve legs by (ready time, key). A key
-is made of the operation's place in the order and the leg's number in its block, so it depends on nothing that
-was simulated before.
+for the one before it of its *runner*: a lane of its worker, or a device that serves its workers in turn. It
+is ready when they have ended, and its runner is awake if it waited for another one. It begins, which takes a
+while. Then its legs are ready, which occupy lanes, and when all have ended it finishes. Lanes serve legs by
+(ready time, key). A key is made of the operation's place in the order and the leg's number in its block, so
+it depends on nothing that was simulated before.
 
 A change alters nothing before the first moment at which something is ready that it adds, removes or lets wait
 for others than before (`first_change`). All that is ready earlier keeps its times (`keep`), and the queue
@@ -16,62 +17,29 @@ from __future__ import annotations
 from heapq import heappop, heappush
 from typing import NamedTuple
 
+from ..support.compiled import Numbers, compiled
 from .blocks import (
+    AFTER,
+    BEFORE,
     BEGIN,
     COUNT,
     FINISH,
     FOLLOW_FIRSTS,
-    LANE_AFTER,
-    LANE_BEFORE,
-    LANE_ENDS,
-    LANES,
     LEG_FIRSTS,
     LEG_OWNER,
     LEG_TIME,
     LEG_WAY,
     NEED_FIRSTS,
     READ_FIRSTS,
+    RUNNER_ENDS,
+    RUNNERS,
     USES,
     WRITE_FIRSTS,
 )
-from .compiled import Numbers, compiled
+from .net import Net
 
 SHIFT = 32
 """The bits of a key that number a leg within its block."""
-
-
-class Net(NamedTuple):
-    """The graph: which operations touch which tensors."""
-
-    order: Numbers
-    """The operations in the order of the clock."""
-
-    position: Numbers
-    """The place of each operation in that order."""
-
-    firsts: Numbers
-    """Where the tensors of each operation begin in `tensors`."""
-
-    tensors: Numbers
-    """The tensors that operations touch, operation by operation."""
-
-    maker: Numbers
-    """The operation that makes each tensor; -1 if none does."""
-
-    made_as: Numbers
-    """The place of each tensor among those that its maker touches."""
-
-    user_firsts: Numbers
-    """Where the users of each tensor begin in `users`."""
-
-    users: Numbers
-    """Pairs of an operation that reads a tensor, or collects its parts, and the place of the tensor there."""
-
-    overwritten: Numbers
-    """The tensor that each tensor overwrites; -1 if it has memory of its own."""
-
-    overwriter: Numbers
-    """The tensor that overwrites each tensor; -1 if none does."""
 
 
 class Placed(NamedTuple):
@@ -92,11 +60,14 @@ class Placed(NamedTuple):
     owner: Numbers
     """The operation of each instruction."""
 
+    runner: Numbers
+    """The lane of its worker that runs each instruction, or the device that serves its workers in turn."""
+
     before: Numbers
-    """The instruction before the first one of a block on its lane; -1 if there is none."""
+    """The instruction before the first one of a block with the same runner; -1 if there is none."""
 
     after: Numbers
-    """The instruction after the last one of a block on its lane; -1 if there is none."""
+    """The instruction after the last one of a block with the same runner; -1 if there is none."""
 
 
 class Clock(NamedTuple):
@@ -113,7 +84,7 @@ class Clock(NamedTuple):
 
 
 class Lanes(NamedTuple):
-    """The lanes of ways."""
+    """The lanes of ways, and what runs instructions."""
 
     firsts: Numbers
     """Where the lanes of each way begin in `lanes`."""
@@ -121,27 +92,30 @@ class Lanes(NamedTuple):
     lanes: Numbers
     """The lanes of all ways."""
 
+    wakes: Numbers
+    """The time that each runner takes to wake, if it waits for another one."""
+
 
 @compiled
 def chain(net: Net, placed: Placed, last: Numbers, kept: Numbers, moved: Numbers) -> int:
-    """Join the lanes of all blocks in the order of the clock.
+    """Let every runner keep the order of the clock.
 
     Write the instructions of kept operations that follow another one than before to `moved`, and return
-    their number. `last` has a place for each lane.
+    their number. `last` has a place for each runner.
     """
     words, at = placed.words, placed.at
-    for lane in range(len(last)):
-        last[lane] = -1
+    for runner in range(len(last)):
+        last[runner] = -1
     count = 0
     for place in range(len(net.order)):
         operation = net.order[place]
         block, base = at[operation], placed.base[operation]
-        entry = block + words[block + LANE_ENDS]
-        for _ in range(words[block + LANES]):
-            lane = words[entry]
+        entry = block + words[block + RUNNER_ENDS]
+        for _ in range(words[block + RUNNERS]):
+            runner = words[entry]
             first, final = base + words[entry + 1], base + words[entry + 2]
             entry += 3
-            earlier = last[lane]
+            earlier = last[runner]
             if kept[operation] and placed.before[first] != earlier:
                 moved[count] = first
                 count += 1
@@ -149,64 +123,77 @@ def chain(net: Net, placed: Placed, last: Numbers, kept: Numbers, moved: Numbers
             if earlier >= 0:
                 placed.after[earlier] = first
             placed.after[final] = -1
-            last[lane] = final
+            last[runner] = final
     return count
 
 
 @compiled
-def latest_known(net: Net, placed: Placed, end: Numbers, known: Numbers, number: int) -> tuple[int, int]:
-    """Return when the last known instruction that one comes after ends, and how many others there are."""
+def writer(net: Net, placed: Placed, version: int, held: int) -> int:
+    """Return the instruction that writes a holding of a version."""
+    maker = net.maker[version]
+    block = placed.at[maker]
+    writers = block + placed.words[block + USES + 2 * net.made_as[version] + 1]
+    return int(placed.base[maker] + placed.words[writers + held])
+
+
+@compiled
+def seen(placed: Placed, ways: Lanes, end: Numbers, number: int, other: int) -> int:
+    """Return when an instruction may go on after another one has ended, if it waits for no others."""
+    runner = placed.runner[number]
+    return int(end[other] + (ways.wakes[runner] if placed.runner[other] != runner else 0))
+
+
+@compiled
+def joined(
+    placed: Placed, ways: Lanes, end: Numbers, known: Numbers, number: int, other: int, found: tuple[int, int]
+) -> tuple[int, int]:
+    """Add `other` to the known and the unknown instructions that an instruction comes after."""
+    latest, unknown = found
+    if known[other] == 1:
+        return max(latest, seen(placed, ways, end, number, other)), unknown
+    return latest, unknown + 1
+
+
+@compiled
+def latest_known(
+    net: Net, placed: Placed, ways: Lanes, end: Numbers, known: Numbers, number: int
+) -> tuple[int, int]:
+    """Return when one may go on after the known ones that it comes after, and the number of others."""
     words, at = placed.words, placed.at
     operation = placed.owner[number]
     block, base = at[operation], placed.base[operation]
     local = number - base
-    latest, unknown = 0, 0
+    found = 0, 0
     head = block + words[block + NEED_FIRSTS] + local
     for place in range(block + words[head], block + words[head + 1]):
-        other = base + words[place]
-        if known[other] == 1:
-            latest = max(latest, end[other])
-        else:
-            unknown += 1
-    near = words[block + words[block + LANE_BEFORE] + local]
+        found = joined(placed, ways, end, known, number, base + words[place], found)
+    near = words[block + words[block + BEFORE] + local]
     other = base + near if near >= 0 else placed.before[number]
     if other >= 0:
-        if known[other] == 1:
-            latest = max(latest, end[other])
-        else:
-            unknown += 1
+        found = joined(placed, ways, end, known, number, other, found)
     for written in range(2):
         head = block + words[block + (WRITE_FIRSTS if written else READ_FIRSTS)] + local
         for place in range(block + words[head], block + words[head + 1], 2):
-            tensor = net.tensors[net.firsts[operation] + words[place]]
+            version = net.versions[net.firsts[operation] + words[place]]
             held = words[place + 1]
             if written:
-                tensor = net.overwritten[tensor]
-                if tensor < 0:
+                version = net.overwritten[version]
+                if version < 0:
                     continue
-            maker = net.maker[tensor]
-            if maker >= 0:
-                start = at[maker]
-                writers = start + words[start + USES + 2 * net.made_as[tensor] + 1]
-                other = placed.base[maker] + words[writers + held]
+            if net.maker[version] >= 0:
+                other = writer(net, placed, version, held)
                 if other != number:
-                    if known[other] == 1:
-                        latest = max(latest, end[other])
-                    else:
-                        unknown += 1
+                    found = joined(placed, ways, end, known, number, other, found)
             if written:
-                for user in range(net.user_firsts[tensor], net.user_firsts[tensor + 1]):
+                for user in range(net.user_firsts[version], net.user_firsts[version + 1]):
                     reader = net.users[2 * user]
                     start = at[reader]
                     head2 = start + words[start + USES + 2 * net.users[2 * user + 1]] + held
                     for entry in range(start + words[head2], start + words[head2 + 1]):
                         other = placed.base[reader] + words[entry]
                         if other != number:
-                            if known[other] == 1:
-                                latest = max(latest, end[other])
-                            else:
-                                unknown += 1
-    return latest, unknown
+                            found = joined(placed, ways, end, known, number, other, found)
+    return found
 
 
 @compiled
@@ -214,6 +201,7 @@ def first_change(
     net: Net,
     placed: Placed,
     clock: Clock,
+    ways: Lanes,
     known: Numbers,
     replaced: Numbers,
     moved: Numbers,
@@ -230,13 +218,13 @@ def first_change(
         operation = replaced[place]
         base = placed.base[operation]
         for number in range(base, base + placed.words[placed.at[operation] + COUNT]):
-            latest, unknown = latest_known(net, placed, clock.end, known, number)
+            latest, unknown = latest_known(net, placed, ways, clock.end, known, number)
             if unknown == 0:
                 bound = min(bound, latest)
     for place in range(count):
         number = moved[place]
         bound = min(bound, clock.ready[number])
-        latest, unknown = latest_known(net, placed, clock.end, known, number)
+        latest, unknown = latest_known(net, placed, ways, clock.end, known, number)
         if unknown == 0:
             bound = min(bound, latest)
     return bound
@@ -275,6 +263,17 @@ def keep(placed: Placed, clock: Clock, ways: Lanes, known: Numbers, free: Number
 
 
 @compiled
+def release(
+    placed: Placed, ways: Lanes, clock: Clock, missing: Numbers, begun: list[int], other: int, number: int
+) -> None:
+    """Note for `other` that an instruction that it waits for has ended."""
+    clock.ready[other] = max(clock.ready[other], seen(placed, ways, clock.end, other, number))
+    missing[other] -= 1
+    if missing[other] == 0:
+        begun.append(other)
+
+
+@compiled
 def follow(
     net: Net, placed: Placed, clock: Clock, ways: Lanes, known: Numbers, missing: Numbers, free: Numbers
 ) -> int:
@@ -294,7 +293,7 @@ def follow(
             if known[number] == 2:
                 begun.append(number)
                 continue
-            latest, unknown = latest_known(net, placed, ends, known, number)
+            latest, unknown = latest_known(net, placed, ways, ends, known, number)
             ready[number] = latest
             missing[number] = unknown
             if unknown == 0:
@@ -323,52 +322,41 @@ def follow(
                 done.append(number)
         while done:
             number = done.pop()
-            end = ends[number]
             operation = placed.owner[number]
             block, base = at[operation], placed.base[operation]
             local = number - base
             head = block + words[block + FOLLOW_FIRSTS] + local
             for place in range(block + words[head], block + words[head + 1]):
-                other = base + words[place]
-                ready[other] = max(ready[other], end)
-                missing[other] -= 1
-                if missing[other] == 0:
-                    begun.append(other)
-            near = words[block + words[block + LANE_AFTER] + local]
+                release(placed, ways, clock, missing, begun, base + words[place], number)
+            near = words[block + words[block + AFTER] + local]
             other = base + near if near >= 0 else placed.after[number]
             if other >= 0:
-                ready[other] = max(ready[other], end)
-                missing[other] -= 1
-                if missing[other] == 0:
-                    begun.append(other)
+                release(placed, ways, clock, missing, begun, other, number)
             for written in range(2):
                 head = block + words[block + (WRITE_FIRSTS if written else READ_FIRSTS)] + local
                 for place in range(block + words[head], block + words[head + 1], 2):
-                    tensor = net.tensors[net.firsts[operation] + words[place]]
+                    version = net.versions[net.firsts[operation] + words[place]]
                     held = words[place + 1]
                     if written:
-                        for user in range(net.user_firsts[tensor], net.user_firsts[tensor + 1]):
+                        for user in range(net.user_firsts[version], net.user_firsts[version + 1]):
                             reader = net.users[2 * user]
                             start = at[reader]
                             head2 = start + words[start + USES + 2 * net.users[2 * user + 1]] + held
                             for entry in range(start + words[head2], start + words[head2 + 1]):
-                                other = placed.base[reader] + words[entry]
-                                ready[other] = max(ready[other], end)
-                                missing[other] -= 1
-                                if missing[other] == 0:
-                                    begun.append(other)
-                    tensor = net.overwriter[tensor]
-                    if tensor < 0:
-                        continue
-                    maker = net.maker[tensor]
-                    start = at[maker]
-                    writers = start + words[start + USES + 2 * net.made_as[tensor] + 1]
-                    other = placed.base[maker] + words[writers + held]
-                    if other != number:
-                        ready[other] = max(ready[other], end)
-                        missing[other] -= 1
-                        if missing[other] == 0:
-                            begun.append(other)
+                                release(
+                                    placed,
+                                    ways,
+                                    clock,
+                                    missing,
+                                    begun,
+                                    placed.base[reader] + words[entry],
+                                    number,
+                                )
+                    version = net.overwriter[version]
+                    if version >= 0:
+                        other = writer(net, placed, version, held)
+                        if other != number:
+                            release(placed, ways, clock, missing, begun, other, number)
         if begun:
             continue
         if not queue:

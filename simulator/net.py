@@ -1,52 +1,84 @@
-"""Which operations touch which tensors, as loops read it."""
+"""Which operations touch which versions, as loops read it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from ..dataflow.graph import Graph
 from ..errors import PlanError
+from ..support.compiled import Numbers, numbers
 from ..support.wording import alternatives
-from .compiled import numbers
-from .events import Net
+from .versions import NumberedVersions
 
 _NONE = -1
 
 
-def net(
-    graph: Graph, order: Sequence[str] | None, touched: Sequence[tuple[int, ...]], roots: Sequence[int]
-) -> Net:
-    """Return the net of a graph whose operations run in an order, the graph's if it is None.
+class Net(NamedTuple):
+    """The graph: which operations touch which versions."""
 
-    `touched` are the tensors that each operation touches, inputs first, and `roots` is the tensor whose
-    storage each tensor has. Raises PlanError for an order that cannot be.
+    order: Numbers
+    """The operations in the order of the clock."""
+
+    position: Numbers
+    """The place of each operation in that order."""
+
+    firsts: Numbers
+    """Where the versions of each operation begin in `versions`."""
+
+    versions: Numbers
+    """The versions that operations touch, operation by operation."""
+
+    maker: Numbers
+    """The operation that makes each version; -1 if none does."""
+
+    made_as: Numbers
+    """The place of each version among those that its maker touches."""
+
+    user_firsts: Numbers
+    """Where the users of each version begin in `users`."""
+
+    users: Numbers
+    """Pairs of an operation that reads a version, or collects its parts, and the version's place there."""
+
+    overwritten: Numbers
+    """The tensor that each version overwrites; -1 if it has memory of its own."""
+
+    overwriter: Numbers
+    """The tensor that overwrites each version; -1 if none does."""
+
+
+def net(graph: Graph, order: Sequence[int], of: NumberedVersions, touched: Sequence[tuple[int, ...]]) -> Net:
+    """Return the net of a graph whose operations run in an order.
+
+    `touched` are the versions that each operation touches, those that others make first. Raises PlanError for
+    an order that cannot be.
     """
-    count = len(graph.tensors)
-    listed = _ordered(graph, order)
-    position = [0] * len(listed)
-    for place, operation in enumerate(listed):
+    count = len(of.tensors)
+    position = [0] * len(order)
+    for place, operation in enumerate(order):
         position[operation] = place
     maker, made_as = [_NONE] * count, [_NONE] * count
     users: list[list[int]] = [[] for _ in range(count)]
-    for operation, tensors in enumerate(touched):
-        outputs = len(tensors) - len(graph.operations[operation].outputs)
-        for slot, tensor in enumerate(tensors):
-            users[tensor] += (operation, slot)
-            if slot >= outputs:
-                maker[tensor], made_as[tensor] = operation, slot
+    for operation, versions in enumerate(touched):
+        others = len(versions) - len(graph.operations[operation].outputs) - len(of.made[operation])
+        for slot, version in enumerate(versions):
+            users[version] += (operation, slot)
+            if slot >= others:
+                maker[version], made_as[version] = operation, slot
     overwritten, overwriter = [_NONE] * count, [_NONE] * count
     last = list(range(count))
-    for operation in listed:
+    for operation in order:
         for tensor in graph.operations[operation].outputs:
             if graph.tensors[tensor].alias is not None:
-                overwritten[tensor] = last[roots[tensor]]
-                overwriter[last[roots[tensor]]] = last[roots[tensor]] = tensor
+                overwritten[tensor] = last[of.roots[tensor]]
+                overwriter[last[of.roots[tensor]]] = last[of.roots[tensor]] = tensor
     _check(graph, position, maker, overwritten)
     return Net(
-        numbers(listed),
+        numbers(order),
         numbers(position),
         numbers(_ends(touched)),
-        numbers([tensor for tensors in touched for tensor in tensors]),
+        numbers([version for versions in touched for version in versions]),
         numbers(maker),
         numbers(made_as),
         numbers([end // 2 for end in _ends(users)]),
@@ -64,8 +96,11 @@ def _ends(lists: Sequence[Sequence[int]]) -> list[int]:
     return ends
 
 
-def _ordered(graph: Graph, order: Sequence[str] | None) -> list[int]:
-    """Return the numbers of all operations in the order in which they run."""
+def ordered(graph: Graph, order: Sequence[str] | None) -> list[int]:
+    """Return the numbers of all operations in the order in which they run: the graph's if none is given.
+
+    Raises PlanError unless each operation is named once.
+    """
     numbered = {operation.name: operation.index for operation in graph.operations}
     if order is None:
         return list(numbered.values())

@@ -4,7 +4,7 @@
                                how much of which other holdings it reads
     collected(made, wanted)    for each part that is wanted: how much of which parts of every term it reads
 
-Both say what `partitioner.costs.cover` says in pieces: a reader takes from itself what it can, looks for the
+Both say what `programs.cover` says in pieces: a reader takes from itself what it can, looks for the
 rest from its own number upwards, and of several equal holdings takes one that its number chooses.
 
 Assumes: parts of one term are equal or disjoint.
@@ -16,10 +16,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
-from ..analyzer.indices.region import Region
+from ..analyzer.indices.region import Boxes, Region, volume
 from ..errors import PlanError
 from ..programs.program import region_text
-from .compiled import Numbers, compiled, numbers, plain, zeros
+from ..support.compiled import COMPILED, Numbers, compiled, numbers, plain, zeros
 
 _NONE = -1
 
@@ -50,8 +50,9 @@ class Pieces:
     """The numbers of all regions, group by group."""
 
 
-def pieces(regions: Sequence[Region], term: Sequence[int], terms: int) -> Pieces:
+def pieces(boxes: Boxes, term: Sequence[int], terms: int) -> Pieces:
     """Return regions, grouped."""
+    regions = [tuple([(lower, upper) for lower, upper in box]) for box in boxes.tolist()]
     equal: dict[tuple[int, Region], list[int]] = {}
     for number, key in enumerate(zip(term, regions, strict=True)):
         equal.setdefault(key, []).append(number)
@@ -60,10 +61,10 @@ def pieces(regions: Sequence[Region], term: Sequence[int], terms: int) -> Pieces
         ends.append(ends[-1] + len(members))
     return Pieces(
         tuple(regions),
-        numbers([bound for region in regions for interval in region for bound in interval]),
+        boxes.flatten() if COMPILED else boxes.ravel().tolist(),
         numbers(term),
         terms,
-        tuple([prod([max(upper - lower, 0) for lower, upper in region]) for region in regions]),
+        tuple(volume(boxes).tolist()),
         numbers(ends),
         numbers([number for members in equal.values() for number in members]),
     )
@@ -155,6 +156,9 @@ class Readings:
     pieces: list[int]
     """The numbers of the parts that readers read."""
 
+    first_terms: list[int]
+    """The first term that each reader reads."""
+
     terms: int
     """The number of terms that are summed to each part; 1 if none are."""
 
@@ -202,7 +206,7 @@ def _readings(
     listed, used = int(firsts[count]), int(piece_firsts[count])
     return Readings(
         plain(kept), plain(own), plain(firsts), plain(sources[:listed]), plain(elements[:listed]),
-        plain(piece_firsts), plain(parts[:used]), each,
+        plain(piece_firsts), plain(parts[:used]), plain(first), each,
     )  # fmt: skip
 
 

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..programs.program import Lane
+from ..support.compiled import filled, longer, numbers, plain, put, zeros
 from .blocks import OperationBlock
-from .compiled import filled, longer, numbers, plain, zeros
-from .events import Clock, Lanes, Net, Placed, chain, first_change, follow, keep
+from .events import Clock, Lanes, Placed, chain, first_change, follow, keep
+from .net import Net
 from .ways import Ways
 
 
@@ -74,9 +75,9 @@ class PlacedBlocks:
         count = len(net.order)
         self._net = net
         self._ways = ways
-        self._lanes = Lanes(zeros(1), zeros(0))
+        self._lanes = Lanes(zeros(1), zeros(0), numbers(ways.wakes.repeat(len(Lane)).tolist()))
         self._words, self._numbers, self._legs = _FreePlaces(), _FreePlaces(), _FreePlaces()
-        self._placed = Placed(zeros(0), zeros(count), zeros(count), zeros(count), *[zeros(0)] * 3)
+        self._placed = Placed(zeros(0), zeros(count), zeros(count), zeros(count), *[zeros(0)] * 4)
         self._clock = Clock(zeros(0), zeros(0), zeros(0))
         """The times of the state."""
         self._proposed = Clock(zeros(0), zeros(0), zeros(0))
@@ -110,9 +111,17 @@ class PlacedBlocks:
                 moved = self._add_writers(tensor, moved)
         self._known[:] = filled(len(self._known), 1)
         for operation in blocks:
-            self._known[self._sites[operation].numbers] = zeros(self._sites[operation].block.count)
+            put(self._known, self._sites[operation].numbers, 0)
         since = first_change(
-            self._net, self._placed, self._clock, self._known, numbers(blocks), self._moved, moved, bound
+            self._net,
+            self._placed,
+            self._clock,
+            self._lanes,
+            self._known,
+            numbers(blocks),
+            self._moved,
+            moved,
+            bound,
         )
         for old, new in zip(self._clock, self._proposed, strict=True):
             new[:] = old
@@ -146,7 +155,8 @@ class PlacedBlocks:
             ends = [0]
             for lanes in self._ways.lanes:
                 ends.append(ends[-1] + len(lanes))
-            self._lanes = Lanes(numbers(ends), numbers(lane for lanes in self._ways.lanes for lane in lanes))
+            lanes = numbers(lane for lanes in self._ways.lanes for lane in lanes)
+            self._lanes = self._lanes._replace(firsts=numbers(ends), lanes=lanes)
         free = zeros(len(self._ways.lane_names))
         keep(self._placed, self._proposed, self._lanes, self._known, free, since)
         whole = follow(self._net, self._placed, self._proposed, self._lanes, self._known, self._missing, free)
@@ -166,7 +176,8 @@ class PlacedBlocks:
         self._grow()
         for operation, site in sites.items():
             self._placed.words[site.at : site.at + len(site.block.words)] = site.block.words
-            self._placed.owner[site.numbers] = filled(site.block.count, operation)
+            put(self._placed.owner, site.numbers, operation)
+            self._placed.runner[site.numbers] = site.block.runners
             self._settle(operation, site)
 
     def _settle(self, operation: int, site: _Site) -> None:
@@ -186,6 +197,7 @@ class PlacedBlocks:
         self._placed = placed._replace(
             words=longer(placed.words, self._words.end),
             owner=longer(placed.owner, count),
+            runner=longer(placed.runner, count),
             before=longer(placed.before, count),
             after=longer(placed.after, count),
         )
@@ -197,7 +209,7 @@ class PlacedBlocks:
         self._moved = longer(self._moved, 2 * count)
 
     def _chain(self, replaced: Mapping[int, object]) -> int:
-        """Join lanes, and return the number of instructions that follow another one than before."""
+        """Join blocks, and return the number of instructions that follow another one than before."""
         kept = numbers([operation not in replaced for operation in range(len(self._net.order))])
         return int(chain(self._net, self._placed, self._last, kept, self._moved))
 

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import IntEnum
 
 import numpy as np
 import numpy.typing as npt
@@ -27,65 +26,30 @@ import numpy.typing as npt
 from ..machines.machine import Machine
 from ..programs.program import Compute, MultiFetch, PartitionedGraph, Reduce
 from ..programs.schedule import Schedule
+from .iteration_jobs import IterationJobs, JobKind
 from .jobs import Edges, Jobs
-from .times import NANOSECONDS, ComputeTimes
+from .times import NANOSECONDS, ComputeTimes, in_proportion
 from .ways import Ways
 
 Integers = npt.NDArray[np.int64]
 _NONE = -1
 
 
-class JobKind(IntEnum):
-    COMPUTE = 0
-    """a kernel"""
-    BEGIN = 1
-    """the start of a transfer"""
-    MESSAGE = 2
-    """bytes on their way from another worker"""
-    FINISH = 3
-    """pieces copied, or terms combined, after the messages"""
-    WAKE = 4
-    """a thread learns that what it waits for elsewhere has ended"""
-
-
-@dataclass(frozen=True, slots=True)
-class ProgramJobs:
-    """The jobs of one iteration, and the part of the programs that each does."""
-
-    jobs: Jobs
-    """The jobs, in the order of the clock."""
-
-    kinds: Sequence[int]
-    """The JobKind of each job."""
-
-    instructions: Sequence[int]
-    """The instruction that each job belongs to, as a place in `order`."""
-
-    sources: Sequence[int]
-    """The worker that each message comes from, in the order of the jobs."""
-
-    nbytes: Sequence[int]
-    """The bytes of each message, likewise."""
-
-    order: Sequence[tuple[int, int]]
-    """The (worker, index) of every instruction, in the order of the clock."""
-
-
 def program_jobs(
     partitioned: PartitionedGraph, machine: Machine, times: ComputeTimes, schedule: Schedule | None
-) -> ProgramJobs:
+) -> IterationJobs:
     """Return the jobs of one iteration. Raises MachineError if no links join two workers' devices, or if the
     machine does not say how fast its devices are.
     """
     order = _clock_order(partitioned)
-    built = _Builder(partitioned, machine)
+    built = _Builder(partitioned, machine, times)
     for worker, index in order:
         instruction = partitioned.programs[worker].instructions[index]
         if isinstance(instruction, Compute):
             built.compute(worker, instruction)
         else:
             built.transfer(worker, instruction)
-    return built.result(order, times, schedule)
+    return built.result(order, schedule)
 
 
 def _clock_order(partitioned: PartitionedGraph) -> list[tuple[int, int]]:
@@ -101,11 +65,13 @@ def _clock_order(partitioned: PartitionedGraph) -> list[tuple[int, int]]:
 class _Builder:
     """Collects what instructions do and need, and makes jobs of it."""
 
-    def __init__(self, partitioned: PartitionedGraph, machine: Machine) -> None:
+    def __init__(self, partitioned: PartitionedGraph, machine: Machine, times: ComputeTimes) -> None:
         self._partitioned = partitioned
-        self._machine = machine
+        self._times = times
         self._itemsizes = [tensor.itemsize for tensor in partitioned.graph.tensors]
-        self._ways = Ways(machine, partitioned.workers)
+        self._ways = Ways(machine, partitioned.workers, times.wake_nanoseconds)
+        self._operations: list[int] = []
+        """The operation of each instruction."""
         self._sources: list[int] = []
         """The worker that each message comes from."""
         self._nbytes: list[int] = []
@@ -128,6 +94,7 @@ class _Builder:
     def compute(self, worker: int, instruction: Compute) -> None:
         """Add a computation."""
         number = len(self._sent)
+        self._operations.append(instruction.operation)
         needed: set[int] = set()
         for buffer in instruction.inputs:
             if buffer is not None:
@@ -139,6 +106,7 @@ class _Builder:
     def transfer(self, worker: int, instruction: MultiFetch | Reduce) -> None:
         """Add a transfer. The pieces of each term cover its target, so the last one has the rest of it."""
         number = len(self._sent)
+        self._operations.append(instruction.operation)
         target = self._partitioned.programs[worker].buffers[instruction.target]
         itemsize = self._itemsizes[target.tensor]
         parts = instruction.parts if isinstance(instruction, Reduce) else (instruction.pieces,)
@@ -184,17 +152,13 @@ class _Builder:
         self._needed += needed
         self._needed_counts.append(len(needed))
 
-    def result(
-        self, order: Sequence[tuple[int, int]], times: ComputeTimes, schedule: Schedule | None
-    ) -> ProgramJobs:
+    def result(self, order: Sequence[tuple[int, int]], schedule: Schedule | None) -> IterationJobs:
         """Return all jobs. `order` are the instructions that were added."""
         sent = np.array(self._sent, np.int64)
         transfers = sent != _NONE
         workers = np.array([worker for worker, _ in order], np.int64)
-        runners = self._ways.runners(workers, transfers)
+        runners = self._ways.runners[workers, transfers.astype(np.int64)]
         wakes = self._ways.wakes[workers]
-        if times.wake_nanoseconds is not None:
-            wakes[:] = times.wake_nanoseconds
         needs = _Waits.of(self._needed_pairs(), runners, wakes)
         waits = _Waits.of(_awaited_pairs(order, schedule), runners, wakes)
         woken = needs.woken(len(order)) | waits.woken(len(order))
@@ -208,7 +172,7 @@ class _Builder:
         ways = np.array(self._message_ways, np.int64)
         nanoseconds = np.zeros(count, np.int64)
         nanoseconds[messages] = self._ways.nanoseconds(ways, np.array(self._nbytes, np.int64))
-        given = np.array([times.nanoseconds[worker][index] for worker, index in order], np.int64)
+        given = np.array([self._times.nanoseconds[worker][index] for worker, index in order], np.int64)
         self._own_times(nanoseconds, places, workers, given, transfers)
         nanoseconds[places.starts[woken]] = wakes[woken]
         way_of_job = np.full(count, _NONE)
@@ -229,7 +193,15 @@ class _Builder:
             _edges(needs.pairs(places), *inside),
             _edges(waits.pairs(places), _lane_order(runners, places)),
         )
-        return ProgramJobs(jobs, kinds.tolist(), owners.tolist(), self._sources, self._nbytes, order)
+        return IterationJobs(
+            jobs,
+            kinds.tolist(),
+            owners.tolist(),
+            workers.tolist(),
+            self._operations,
+            self._sources,
+            self._nbytes,
+        )
 
     def _needed_pairs(self) -> tuple[Integers, Integers]:
         """Return the instructions that others need, and those others."""
@@ -246,7 +218,7 @@ class _Builder:
     ) -> None:
         """Fill in the times of computations, and of the first and last jobs of transfers.
 
-        If the time of a whole transfer is given, its jobs share it in proportion to their estimated times.
+        If the time of a whole transfer is given, its jobs share it.
         """
         kinds = self._ways.kinds
         starts = np.rint([kind.start_seconds * NANOSECONDS for kind in kinds]).astype(np.int64)
@@ -256,11 +228,7 @@ class _Builder:
         nanoseconds[places.lasts] = np.where(transfers, touching, given)
         for number in np.flatnonzero(transfers & (given > 0)).tolist():
             own = slice(places.firsts[number], places.lasts[number] + 1)
-            reached = np.cumsum(nanoseconds[own])
-            if reached[-1]:
-                reached = reached * int(given[number]) // int(reached[-1])
-            reached[-1] = given[number]
-            nanoseconds[own] = np.diff(reached, prepend=0)
+            nanoseconds[own] = in_proportion(nanoseconds[own].tolist(), int(given[number]))
 
 
 def _awaited_pairs(order: Sequence[tuple[int, int]], schedule: Schedule | None) -> tuple[Integers, Integers]:

@@ -36,4 +36,6 @@ def simulate_times(
 ) -> Timeline:
     """Simulate one iteration whose computations take the given times. Raises MachineError as `simulate`."""
     work = program_jobs(program, machine, times, schedule)
-    return Timeline(program, machine, times.source, times.shares, work, run(work.jobs))
+    return Timeline(
+        program.graph, program.workers, program, machine, times.source, times.shares, work, run(work.jobs)
+    )

@@ -2,6 +2,7 @@
 
     tasks       of each operation: who computes which box
     holdings    of each tensor: who holds which region; if nothing else is said, the workers that make it
+    copies      of some tensors: who holds which region, made from which version, read by which operations
 
 The jobs are those of the program that `lower` makes of the same tasks and holdings, without making it. A
 change replaces the blocks (`blocks`) of the operations that it concerns: those whose tasks change, and those
@@ -16,20 +17,22 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from ..dataflow.graph import Graph
-from ..errors import MachineError, PlanError
+from ..errors import PlanError
 from ..machines.machine import Machine
 from ..machines.machine_file import load_machine
 from ..programs.parts import Holding, Task
 from ..support.gc_pause import gc_paused
-from ..support.wording import alternatives
+from ..support.wording import alternatives, counted
 from .block_cache import BlockCache
-from .blocks import Holdings, OperationBlock
-from .box_jobs import box_jobs
-from .jobs import Jobs, Moments
-from .net import net
+from .blocks import OperationBlock
+from .box_jobs import BoxJobs
+from .build_block import Holdings
+from .net import net, ordered
 from .placed_blocks import PlacedBlocks
 from .task_sets import TaskSet
-from .times import NANOSECONDS, TaskTimes, estimates
+from .timeline import Timeline
+from .times import NANOSECONDS, TaskTimes
+from .versions import HeldCopy, number_versions
 
 Value = TypeVar("Value")
 
@@ -42,10 +45,10 @@ class _State:
     """The tasks of operations."""
 
     given: dict[int, Holdings | None]
-    """The holdings that tensors were given; None if they follow the tasks that make them."""
+    """The holdings that versions were given; None if they follow the tasks that make them."""
 
     held: dict[int, Holdings]
-    """The holdings of tensors that have storage of their own."""
+    """The holdings of versions that have storage of their own."""
 
     blocks: dict[int, OperationBlock]
     """The blocks of operations."""
@@ -63,6 +66,7 @@ class Simulation:
         holdings: Mapping[str, Sequence[Holding]],
         *,
         stops: Mapping[str, Sequence[Holding]] | None = None,
+        copies: Mapping[str, Sequence[HeldCopy]] | None = None,
         order: Sequence[str] | None = None,
         times: TaskTimes | None = None,
     ) -> None:
@@ -70,26 +74,27 @@ class Simulation:
 
         `tasks` has those of every operation. A tensor without `holdings` is held by the workers that make it,
         or is where the tensor is that it overwrites; a tensor that nothing makes needs some. `stops` are
-        where partial results are reduced on their way to their holdings. `order` are the operations in
-        the order in which they run, if it is not the graph's. `times` gives the times of tasks, which are
-        estimated otherwise; equal operators take equal times.
+        where partial results are reduced on their way to their holdings. `copies` are the versions of
+        tensors besides their holdings. `order` are the operations in the order in which they run, if it is
+        not the graph's. `times` gives the times of tasks, which are the machine's otherwise; equal operators
+        take equal times.
 
-        Raises PlanError for tasks or holdings that do not fit, and MachineError as `tofu.simulate`, for a
-        machine with a profile, and for devices that run computations and transfers in turn.
+        Raises PlanError for tasks, holdings or copies that do not fit, and MachineError as `tofu.simulate`.
         """
         found = load_machine(machine) if isinstance(machine, str) else machine
         found.check_workers(workers)
-        _check_lanes(found, workers)
         self._graph = graph
         self._machine = found
         self._workers = workers
         self._operations = {operation.name: operation.index for operation in graph.operations}
         self._tensors = {tensor.name: tensor.index for tensor in graph.tensors}
         with gc_paused():
-            self._cache = BlockCache(graph, found, workers, times or estimates(graph, found, workers))
-            self._net = net(graph, order, self._cache.tensors, self._cache.roots)
-            self._users: list[list[int]] = [[] for _ in graph.tensors]
-            """The operations that touch each tensor, or another one with its storage."""
+            listed = ordered(graph, order)
+            self._versions = number_versions(graph, copies or {}, listed)
+            self._cache = BlockCache(graph, found, workers, self._versions, times)
+            self._net = net(graph, listed, self._versions, self._cache.touched)
+            self._users: list[list[int]] = [[] for _ in self._versions.tensors]
+            """The operations that touch each version, or another one with its storage."""
             for number in range(len(graph.operations)):
                 for root in set(self._cache.storage[number]):
                     self._users[root].append(number)
@@ -98,14 +103,15 @@ class Simulation:
             self._earlier: tuple[_State, int] | None = None
             """The part of the state that the open proposal replaced, and the time before it."""
             self._check_complete(tasks, holdings)
-            first = self._change(tasks, holdings, stops or {})
+            held = {name: [copy.holdings for copy in listed] for name, listed in (copies or {}).items()}
+            first = self._change(tasks, holdings, stops or {}, held)
             self._replace(first)
             self._nanoseconds = self._placed.begin(first.blocks)
 
     def __repr__(self) -> str:
         return (
             f"<{self._graph.name} on {self._workers} workers of {self._machine.name}: "
-            f"{self.nanoseconds / NANOSECONDS * 1e3:.3f} ms>"
+            f"{self.seconds * 1e3:.3f} ms>"
         )
 
     @property
@@ -119,19 +125,21 @@ class Simulation:
         holdings: Mapping[str, Sequence[Holding]] | None = None,
         *,
         stops: Mapping[str, Sequence[Holding]] | None = None,
+        copies: Mapping[str, Sequence[Sequence[Holding]]] | None = None,
     ) -> int:
         """Change tasks of operations and holdings of tensors; return the nanoseconds of an iteration.
 
         Tensors that were given no holdings follow the tasks that make them. New holdings come without the
-        old `stops`. Call `accept` or `refuse` before the next proposal.
+        old `stops`. `copies` has new holdings of all copies of a tensor, whose readers stay. Call `accept`
+        or `refuse` before the next proposal.
 
         Raises PlanError if the change does not fit; then nothing changes.
         """
         if self._earlier is not None:
             raise PlanError("the last proposal is open; accept or refuse it before the next one")
-        change = self._change(tasks, holdings or {}, stops or {})
-        touched = {tensor for operation in change.blocks for tensor in self._cache.tensors[operation]}
-        overwriting = {int(self._net.overwriter[tensor]) for tensor in touched} - {-1}
+        change = self._change(tasks, holdings or {}, stops or {}, copies or {})
+        touched = {version for operation in change.blocks for version in self._cache.touched[operation]}
+        overwriting = {int(self._net.overwriter[version]) for version in touched} - {-1}
         self._earlier = self._replace(change), self._nanoseconds
         self._nanoseconds = self._placed.propose(change.blocks, sorted(overwriting))
         return self._nanoseconds
@@ -148,16 +156,30 @@ class Simulation:
         self._placed.refuse()
 
     @property
-    def jobs(self) -> tuple[Jobs, Moments]:
-        """The jobs of an iteration, and when each runs, with the open proposal if there is one.
+    def seconds(self) -> float:
+        """The time of an iteration, with the open proposal if there is one."""
+        return self._nanoseconds / NANOSECONDS
 
-        They are numbered in the order of the clock. `tofu.simulator.check_moments` verifies them.
-        """
-        order = [int(number) for number in self._net.order]
-        return box_jobs(
-            [(self._state.blocks[number], self._cache.storage[number]) for number in order],
-            [self._placed.times(number) for number in order],
-            self._cache.messages.ways,
+    @property
+    def timeline(self) -> Timeline:
+        """The time line of an iteration, with the open proposal if there is one. Its jobs are made for it."""
+        found = BoxJobs(self._cache.messages.ways)
+        for number in map(int, self._net.order):
+            found.add(
+                number, self._state.blocks[number], self._cache.storage[number], self._placed.times(number)
+            )
+        work, moments = found.result()
+        counts = found.sources_of_times
+        profiled = self._machine.profile is not None
+        return Timeline(
+            self._graph,
+            self._workers,
+            None,
+            self._machine,
+            counts.weakest if profiled else "estimated",
+            counts.shares if profiled else {},
+            work,
+            moments,
         )
 
     def _close(self) -> tuple[_State, int]:
@@ -171,24 +193,22 @@ class Simulation:
         tasks: Mapping[str, Sequence[Task]],
         holdings: Mapping[str, Sequence[Holding]],
         stops: Mapping[str, Sequence[Holding]],
+        copies: Mapping[str, Sequence[Sequence[Holding]]],
     ) -> _State:
         """Return the parts of the state that a change replaces, without changing anything."""
         operations, state = self._graph.operations, self._state
-        done = {
-            number: self._cache.tasks(operations[number], listed)
-            for number, listed in _numbered("operation", tasks, self._operations)
-        }
-        given = self._given(holdings, stops)
-        held = {tensor: found for tensor, found in given.items() if found is not None}
+        done = self._cache.tasks(_numbered("operation", tasks, self._operations))
+        given = self._given(holdings, stops) | self._copied(copies)
+        held = dict(given)
         for number, found in done.items():
             for output, tensor in enumerate(operations[number].outputs):
-                own = self._cache.roots[tensor] == tensor
+                own = self._versions.roots[tensor] == tensor
                 if own and tensor not in held and state.given.get(tensor) is None:
                     held[tensor] = self._cache.made_by(found, output)
         concerned = {number for number, found in done.items() if state.tasks.get(number) is not found}
-        for tensor, parts in held.items():
-            if state.held.get(tensor) is not parts:
-                concerned.update(self._users[tensor])
+        for version, parts in held.items():
+            if state.held.get(version) is not parts:
+                concerned.update(self._users[version])
         blocks = {}
         for number in sorted(concerned):
             parts_of = [
@@ -197,26 +217,39 @@ class Simulation:
             blocks[number] = self._cache.block(
                 operations[number], done[number] if number in done else state.tasks[number], parts_of
             )
-        return _State(done, given, held, blocks)
+        return _State(done, dict(given), held, blocks)
 
     def _given(
         self, holdings: Mapping[str, Sequence[Holding]], stops: Mapping[str, Sequence[Holding]]
-    ) -> dict[int, Holdings | None]:
+    ) -> dict[int, Holdings]:
         """Return the holdings that tensors are given. Raises PlanError for those that cannot be."""
         for name in stops:
             if name not in holdings:
                 raise PlanError(f"tensor {name!r} has stops but no holdings; give it holdings as well")
-        found: dict[int, Holdings | None] = {}
-        for number, listed in _numbered("tensor", holdings, self._tensors):
+        named = list(_numbered("tensor", holdings, self._tensors))
+        for number, _ in named:
             tensor = self._graph.tensors[number]
             if tensor.alias is not None:
-                other = self._graph.tensors[self._cache.roots[number]].name
+                other = self._graph.tensors[self._versions.roots[number]].name
                 raise PlanError(
                     f"tensor {tensor.name!r} is where {other!r} is, which it overwrites; give {other!r} the "
                     f"holdings instead"
                 )
-            found[number] = self._cache.given(number, listed, stops.get(tensor.name))
-        return found
+        names = self._graph.tensors
+        return self._cache.given((number, each, stops.get(names[number].name)) for number, each in named)
+
+    def _copied(self, copies: Mapping[str, Sequence[Sequence[Holding]]]) -> dict[int, Holdings]:
+        """Return the holdings that copies are given. Raises PlanError for those that cannot be."""
+        listed: list[tuple[int, Sequence[Holding], None]] = []
+        for name, given in copies.items():
+            known = self._versions.copies.get(name, [])
+            if len(given) != len(known):
+                raise PlanError(
+                    f"tensor {name!r} has {counted(len(known), 'copy', 'copies')}, but holdings are given "
+                    f"for {len(given)}; give those of each"
+                )
+            listed += [(version, each, None) for version, each in zip(known, given, strict=True)]
+        return self._cache.given(listed)
 
     def _replace(self, change: _State) -> _State:
         """Replace parts of the state, and return what was there before."""
@@ -247,27 +280,11 @@ class Simulation:
                 raise PlanError(f"{what} {names[0]!r} has no {lacks} ({len(names)} in all); give it some")
 
 
-def _check_lanes(machine: Machine, workers: int) -> None:
-    """Raise MachineError unless every device has one lane for computations and one for transfers."""
-    if machine.profile is not None:
-        raise MachineError(
-            f"machine {machine.name!r} has a profile, whose times of transfers only whole programs have; use "
-            f"`tofu.simulate`, or a machine file without a profile"
-        )
-    for device in machine.devices_of(workers):
-        kind = machine.kind(device)
-        if kind.in_turn or kind.wake_seconds:
-            raise MachineError(
-                f"device {machine.devices[device]!r} of machine {machine.name!r} runs one thing at a time; "
-                f"use `tofu.simulate`, which knows that"
-            )
-
-
 def _numbered(
     what: str, listed: Mapping[str, Sequence[Value]], numbers: Mapping[str, int]
 ) -> Iterable[tuple[int, Sequence[Value]]]:
     """Yield the number of each name and what is listed for it. Raises PlanError for unknown names."""
-    for name, values in listed.items():
+    for name, each in listed.items():
         if name not in numbers:
             raise PlanError(f"there is no {what} {name!r}{alternatives(name, numbers)}")
-        yield numbers[name], values
+        yield numbers[name], each

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from ..analyzer.indices.region import Boxes, Region, to_region
+from ..analyzer.indices.region import Boxes, Region
 from ..dataflow.graph import Operation
 from ..errors import PlanError
 from ..programs.parts import Holding, Task
 from ..programs.program import region_text
-from .compiled import plain
-from .part_sets import PartSet, Pieces, check_tiles, pieces
-
-MakePieces = Callable[[Sequence[Region], Sequence[int], int], Pieces]
-"""Return regions with these terms and number of terms; equal ones are one object."""
-
-MakeParts = Callable[[Sequence[int], Pieces], PartSet]
-"""Return the parts of workers; equal ones are one object."""
+from ..support.compiled import plain
+from .part_cache import PartCache
+from .part_sets import PartSet, Pieces
+from .times import Source
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,6 +46,9 @@ class TaskSet:
     nanoseconds: list[int]
     """The time of each task."""
 
+    sources: Sequence[Source]
+    """Where the time of each task comes from."""
+
     needed: tuple[PartSet, ...]
     """The parts that the tasks read of each tensor that is read."""
 
@@ -63,30 +62,35 @@ class TaskSet:
     """The places of tensors of which each element is read only when it is written."""
 
 
-def cut(operation: Operation, tasks: Sequence[Task], make: MakePieces) -> CutOperation:
+def cut(operation: Operation, tasks: Sequence[Task], cache: PartCache) -> CutOperation:
     """Return an operation cut into the boxes of tasks. Raises PlanError unless they tile it."""
     bound = operation.bound
-    listed = [task.box for task in tasks]
-    boxes = _boxes(listed, len(bound.variables))
+    boxes = _boxes([task.box for task in tasks], len(bound.variables))
     term, terms = _numbered([task.term for task in tasks], "makes")
     read, reads = _numbered([task.read for task in tasks], "reads")
-    check_tiles(pieces(listed, read, reads), tuple((0, extent) for extent in bound.extents.values()))
+    space = cache.pieces(boxes, read, reads)
+    cache.check_tiles(space, tuple(bound.extents.values()))
     regions = bound.input_regions(boxes)
-    outputs = [_listed(made) for made in bound.output_regions(boxes)]
-    _check_sums(operation, listed, outputs, term)
-    made = tuple([make(each, term, terms) for each in outputs])
+    made = tuple([cache.pieces(each, term, terms) for each in bound.output_regions(boxes)])
+    _check_sums(operation, space.regions, [each.regions for each in made], term)
     for each, shape in zip(made, bound.output_shapes, strict=True):
-        check_tiles(each, tuple((0, extent) for extent in shape))
+        cache.check_tiles(each, shape)
     names = bound.description.tensor_names
     return CutOperation(
         boxes,
-        tuple([make(_listed(regions[name]), read, reads) for _, name in bound.read_places]),
+        tuple([cache.pieces(regions[name], read, reads) for _, name in bound.read_places]),
         made,
         frozenset(place for place, name in enumerate(names) if name in bound.in_place),
     )
 
 
-def task_set(of: CutOperation, workers: tuple[int, ...], nanoseconds: list[int], make: MakeParts) -> TaskSet:
+def task_set(
+    of: CutOperation,
+    workers: tuple[int, ...],
+    nanoseconds: list[int],
+    sources: Sequence[Source],
+    cache: PartCache,
+) -> TaskSet:
     """Return the tasks in which workers compute the boxes of an operation."""
     places: dict[int, list[int]] = {}
     for task, worker in enumerate(workers):
@@ -94,42 +98,41 @@ def task_set(of: CutOperation, workers: tuple[int, ...], nanoseconds: list[int],
     return TaskSet(
         workers,
         nanoseconds,
-        tuple([make(workers, each) for each in of.needed]),
-        tuple([make(workers, each) for each in of.made]),
+        sources,
+        tuple([cache.parts(workers, each) for each in of.needed]),
+        tuple([cache.parts(workers, each) for each in of.made]),
         [[other for other in places[worker] if other != task] for task, worker in enumerate(workers)],
         of.in_place,
     )
 
 
-def held_parts(
-    shape: Sequence[int], holdings: Sequence[Holding], workers: int, make: MakePieces, join: MakeParts
-) -> PartSet:
+def held_parts(shape: Sequence[int], holdings: Sequence[Holding], workers: int, cache: PartCache) -> PartSet:
     """Return what workers hold of a tensor, without what is empty. Raises PlanError unless it tiles it."""
-    check_workers([each.worker for each in holdings], workers)
-    regions = [each.region for each in holdings]
-    _boxes(regions, len(shape))
+    holders = [each.worker for each in holdings]
+    check_workers(holders, workers)
     term, terms = _numbered([each.term for each in holdings], "holds")
-    check_tiles(pieces(regions, term, terms), tuple((0, extent) for extent in shape))
-    parts = [(each.worker, each.region, number) for each, number in zip(holdings, term, strict=True)]
-    for (worker, region, _), count in Counter(parts).items():
-        if count > 1:
-            raise PlanError(
-                f"worker {worker} has the part {region_text(region)} twice; name each worker once"
-            )
-    return _full(parts, terms, make, join)
+    found = cache.pieces(_boxes([each.region for each in holdings], len(shape)), term, terms)
+    cache.check_tiles(found, shape)
+    parts = list(zip(holders, found.regions, term, strict=True))
+    if len(set(parts)) < len(parts):
+        worker, region, _ = next(part for part, count in Counter(parts).items() if count > 1)
+        raise PlanError(f"worker {worker} has the part {region_text(region)} twice; name each worker once")
+    return distinct(cache.parts(holders, found), cache)
 
 
-def distinct(made: PartSet, make: MakePieces, join: MakeParts) -> PartSet:
-    """Return the parts that tasks make, each once on each worker."""
-    parts = dict.fromkeys(zip(made.workers, made.pieces.regions, plain(made.pieces.term), strict=True))
-    return _full(parts, made.pieces.terms, make, join)
-
-
-def _full(parts: Iterable[tuple[int, Region, int]], terms: int, make: MakePieces, join: MakeParts) -> PartSet:
-    """Return the parts that are not empty."""
-    full = [part for part in parts if all(lower < upper for lower, upper in part[1])]
-    workers, regions, term = zip(*full, strict=True) if full else ((), (), ())
-    return join(workers, make(regions, term, terms))
+def distinct(parts: PartSet, cache: PartCache) -> PartSet:
+    """Return parts, each once on each worker, without those that are empty."""
+    of = parts.pieces
+    listed = zip(parts.workers, of.regions, plain(of.term), of.elements, strict=True)
+    seen: dict[tuple[int, Region, int], int] = {}
+    for number, (worker, region, term, elements) in enumerate(listed):
+        if elements:
+            seen.setdefault((worker, region, term), number)
+    if len(seen) == len(parts.workers):
+        return parts
+    workers, regions, terms = zip(*seen, strict=True) if seen else ((), (), ())
+    axes = len(of.regions[0]) if of.regions else 0
+    return cache.parts(workers, cache.pieces(_boxes(regions, axes), terms, of.terms))
 
 
 def check_workers(found: Sequence[int], workers: int) -> None:
@@ -137,10 +140,6 @@ def check_workers(found: Sequence[int], workers: int) -> None:
     for worker in found:
         if isinstance(worker, bool) or not isinstance(worker, int) or not 0 <= worker < workers:
             raise PlanError(f"there is no worker {worker!r}; workers are numbered 0 to {workers - 1}")
-
-
-def _listed(boxes: Boxes) -> list[Region]:
-    return list(map(to_region, boxes))
 
 
 def _boxes(regions: Sequence[Region], axes: int) -> Boxes:

@@ -1,4 +1,4 @@
-"""Time lines: when everything in one iteration of a program runs on a machine, and what follows from it."""
+"""Time lines: when everything in one iteration runs on a machine, and what follows from it."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from functools import cached_property
 from os import PathLike
 from pathlib import Path
 
+from ..dataflow.graph import Graph
 from ..machines.machine import Machine
 from ..programs.program import Lane, PartitionedGraph
 from ..support.atomic_files import write_whole
 from ..support.notebook_display import NotebookDisplay
 from .deciding_path import deciding_path
+from .iteration_jobs import IterationJobs, JobKind
 from .jobs import Jobs, Moments, run
 from .lane_span import LaneSpan
-from .program_jobs import JobKind, ProgramJobs
 from .times import NANOSECONDS, Source, SourceShare
 from .trace import trace_of
 
@@ -33,6 +34,13 @@ class WorkerTimes:
 
     waiting_seconds: float
     """Neither runs."""
+
+    @property
+    def fractions(self) -> tuple[float, float, float]:
+        """Return the three as parts of the iteration, which add up to 1, or to 0 if it takes no time."""
+        times = self.computing_seconds, self.moving_seconds, self.waiting_seconds
+        whole = sum(times) or 1
+        return times[0] / whole, times[1] / whole, times[2] / whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +59,16 @@ class OperationTimes:
 
 @dataclass(frozen=True, repr=False)
 class Timeline(NotebookDisplay):
-    """One iteration of a program on a machine, in whole nanoseconds."""
+    """One iteration of a graph's operations on a machine, in whole nanoseconds."""
 
-    partitioned: PartitionedGraph
-    """The program."""
+    graph: Graph
+    """The graph."""
+
+    workers: int
+    """The number of workers."""
+
+    program: PartitionedGraph | None
+    """The program; None if tasks and holdings were simulated."""
 
     machine: Machine
     """The machine."""
@@ -65,7 +79,7 @@ class Timeline(NotebookDisplay):
     time_shares: Mapping[Source, SourceShare]
     """The instructions of each source, and their time; empty if the machine has no profile."""
 
-    work: ProgramJobs
+    work: IterationJobs
     """The jobs of the iteration."""
 
     moments: Moments
@@ -73,7 +87,7 @@ class Timeline(NotebookDisplay):
 
     def __repr__(self) -> str:
         return (
-            f"<{self.partitioned.graph.name} on {self.partitioned.workers} workers of {self.machine.name}: "
+            f"<{self.graph.name} on {self.workers} workers of {self.machine.name}: "
             f"{self.seconds * 1e3:.3f} ms, {self.times}>"
         )
 
@@ -87,6 +101,11 @@ class Timeline(NotebookDisplay):
     def seconds(self) -> float:
         """The time of one iteration."""
         return self.nanoseconds / NANOSECONDS
+
+    @property
+    def moved_bytes(self) -> int:
+        """The bytes that messages carry between workers."""
+        return sum(self.work.nbytes)
 
     @property
     def compute_seconds(self) -> float:
@@ -122,7 +141,7 @@ class Timeline(NotebookDisplay):
         for job in deciding_path(self.work.jobs, self.moments):
             moving = self.work.kinds[job] != JobKind.COMPUTE
             spent[self._operation(job)][moving] += self.work.jobs.nanoseconds[job]
-        names = self.partitioned.graph.operations
+        names = self.graph.operations
         found = [
             OperationTimes(names[number].name, computing / NANOSECONDS, moving / NANOSECONDS)
             for number, (computing, moving) in spent.items()
@@ -148,7 +167,7 @@ class Timeline(NotebookDisplay):
     def shares(self) -> tuple[WorkerTimes, ...]:
         """How each worker spends the iteration."""
         found = []
-        for worker in range(self.partitioned.workers):
+        for worker in range(self.workers):
             computing = self._intervals[worker, Lane.COMPUTE]
             moving = self._intervals[worker, Lane.TRANSFER]
             busy = _length(computing)
@@ -162,7 +181,7 @@ class Timeline(NotebookDisplay):
     def busiest_lane_seconds(self) -> float:
         """The time in which the busiest lane is occupied; no order of the same jobs takes less."""
         loads = [0] * len(self.work.jobs.lane_names)
-        computing = [0] * self.partitioned.workers
+        computing = [0] * self.workers
         for job, time in enumerate(self.work.jobs.nanoseconds):
             for lane in self.work.jobs.lanes[job]:
                 loads[lane] += time
@@ -174,9 +193,7 @@ class Timeline(NotebookDisplay):
     def lanes(self) -> Mapping[str, tuple[LaneSpan, ...]]:
         """All spans of each lane, in order: lanes of workers, of shared devices, and directions of links."""
         found: dict[str, list[LaneSpan]] = {
-            f"worker {worker} {lane.name.lower()}": []
-            for worker in range(self.partitioned.workers)
-            for lane in Lane
+            f"worker {worker} {lane.name.lower()}": [] for worker in range(self.workers) for lane in Lane
         }
         found |= {name: [] for name in self.work.jobs.lane_names}
         for job, span, lanes in self._spans():
@@ -199,7 +216,7 @@ class Timeline(NotebookDisplay):
 
     def _spans(self) -> Iterable[tuple[int, LaneSpan, Sequence[int]]]:
         """Yield the last job of each span, the span, and the directions of links that it occupies."""
-        names = [operation.name for operation in self.partitioned.graph.operations]
+        names = [operation.name for operation in self.graph.operations]
         messages = zip(self.work.sources, self.work.nbytes, strict=True)
         begun, moved = 0, 0
         for job, (kind, start, time, lanes) in enumerate(
@@ -227,17 +244,16 @@ class Timeline(NotebookDisplay):
                     pass
 
     def _worker(self, job: int) -> int:
-        return self.work.order[self.work.instructions[job]][0]
+        return self.work.workers[self.work.instructions[job]]
 
     def _operation(self, job: int) -> int:
-        worker, index = self.work.order[self.work.instructions[job]]
-        return self.partitioned.programs[worker].instructions[index].operation
+        return self.work.operations[self.work.instructions[job]]
 
     @cached_property
     def _intervals(self) -> dict[tuple[int, Lane], list[tuple[int, int]]]:
         """When each lane of a worker is occupied, in nanoseconds, in order."""
         found: dict[tuple[int, Lane], list[tuple[int, int]]] = {
-            (worker, lane): [] for worker in range(self.partitioned.workers) for lane in Lane
+            (worker, lane): [] for worker in range(self.workers) for lane in Lane
         }
         for _, span, _ in self._spans():
             if span.kind != "message":
@@ -246,7 +262,7 @@ class Timeline(NotebookDisplay):
         return found
 
     def _busiest(self, lane: Lane) -> float:
-        loads = [_length(self._intervals[worker, lane]) for worker in range(self.partitioned.workers)]
+        loads = [_length(self._intervals[worker, lane]) for worker in range(self.workers)]
         return max(loads, default=0) / NANOSECONDS
 
 

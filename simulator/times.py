@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate, pairwise
 from typing import Literal
 
 import numpy as np
@@ -22,8 +23,9 @@ import numpy as np
 from ..analyzer.indices.evaluate import Integers
 from ..analyzer.indices.region import Boxes
 from ..dataflow.graph import Graph, Operation
+from ..errors import PlanError
 from ..machines.machine import Machine
-from ..machines.profile import EngineTimes, Sizes
+from ..machines.profile import Sizes
 from ..programs.instruction_work import (
     BoxWork,
     computations,
@@ -84,16 +86,20 @@ def times_on(partitioned: PartitionedGraph, machine: Machine) -> ComputeTimes:
     """
     if machine.profile is None:
         return estimated(partitioned, machine)
-    found = _Found(partitioned)
-    profiled = _Profiled(partitioned.graph, machine, partitioned.workers)
+    times = [[0] * len(program.instructions) for program in partitioned.programs]
+    counts = SourceCounts()
+    profiled = ProfiledTimes(partitioned.graph, machine, partitioned.workers)
     for group in computations(partitioned):
         workers = np.array([worker for worker, _ in group.places])
         nanoseconds, sources = profiled.tasks(group.operation, workers, group.boxes)
-        for place, time, source in zip(group.places, nanoseconds.tolist(), sources, strict=True):
-            found.add(place, time, source)
+        for (worker, index), time, source in zip(group.places, nanoseconds.tolist(), sources, strict=True):
+            times[worker][index] = time
+            counts.add(time, source)
     for each in transfers(partitioned):
-        found.add(each.place, *profiled.transfer(each.kind, each.sizes, each.amounts))
-    return found.result(profiled.measured)
+        worker, index = each.place
+        times[worker][index], source = profiled.transfer(each.kind, each.sizes, each.amounts)
+        counts.add(times[worker][index], source)
+    return ComputeTimes(times, counts.weakest, counts.shares, profiled.wake_nanoseconds)
 
 
 def estimated(partitioned: PartitionedGraph, machine: Machine) -> ComputeTimes:
@@ -112,7 +118,7 @@ def task_times(graph: Graph, machine: Machine, workers: int) -> TaskTimes:
     """Return the function that gives the best times of tasks on workers' devices. Raises as `times_on`."""
     if machine.profile is None:
         return estimates(graph, machine, workers)
-    profiled = _Profiled(graph, machine, workers)
+    profiled = ProfiledTimes(graph, machine, workers)
     return lambda operation, of, boxes: profiled.tasks(operation, of, boxes)[0]
 
 
@@ -139,7 +145,7 @@ def estimates(graph: Graph, machine: Machine, workers: int) -> TaskTimes:
     return times
 
 
-class _Profiled:
+class ProfiledTimes:
     """Times by the profile of a machine."""
 
     def __init__(self, graph: Graph, machine: Machine, workers: int) -> None:
@@ -155,6 +161,9 @@ class _Profiled:
         per_byte = 1 / self._kind.bytes_per_second
         self._transfer_units = (self._kind.start_seconds, per_byte, 1 / width)
         """The estimated seconds of a piece, of a byte that is touched, and of a byte from elsewhere."""
+        wakes = self.measured.wakes
+        self.wake_nanoseconds = round(wakes.seconds * NANOSECONDS) if wakes.count else None
+        """The measured time that threads take to wake; None if none did."""
 
     def tasks(self, operation: Operation, workers: Integers, boxes: Boxes) -> tuple[Integers, list[Source]]:
         """Return the nanoseconds of tasks, as `TaskTimes`, and where each comes from."""
@@ -192,31 +201,67 @@ class _Profiled:
         return _nanoseconds(self._fits[kind].seconds(amounts)), "fitted"
 
 
+class TimesOfTasks:
+    """The times of tasks: those that a function gives, or else the best ones that the machine has."""
+
+    def __init__(self, graph: Graph, machine: Machine, workers: int, given: TaskTimes | None) -> None:
+        """Raises MachineError as `times_on`."""
+        self.profiled = None if machine.profile is None else ProfiledTimes(graph, machine, workers)
+        """The times of the machine's profile; None if it has none."""
+        self._given = given
+        if given is None and self.profiled is None:
+            self._given = estimates(graph, machine, workers)
+
+    def of(
+        self, operation: Operation, workers: Sequence[int], boxes: Boxes
+    ) -> tuple[list[int], Sequence[Source]]:
+        """Return the nanoseconds of tasks and where they come from. Raises PlanError for bad times."""
+        numbers = np.array(workers, np.int64)
+        if self._given is None:
+            assert self.profiled is not None
+            found, sources = self.profiled.tasks(operation, numbers, boxes)
+            return found.tolist(), sources
+        taken = np.asarray(self._given(operation, numbers, boxes), np.int64)
+        if taken.shape != (len(workers),) or (taken < 0).any():
+            raise PlanError(
+                f"the times of its {len(workers)} tasks are {taken.tolist()}; give one for each, 0 or more"
+            )
+        return taken.tolist(), ["estimated"] * len(workers)
+
+
+def in_proportion(nanoseconds: Sequence[int], given: int) -> list[int]:
+    """Return times that add up to `given`, in proportion to those of jobs that follow each other."""
+    reached = list(accumulate(nanoseconds))
+    ends = [0, *(each * given // reached[-1] if reached[-1] else 0 for each in reached[:-1]), given]
+    return [after - before for before, after in pairwise(ends)]
+
+
 def _nanoseconds(seconds: float) -> int:
     return max(1, round(seconds * NANOSECONDS))
 
 
-class _Found:
-    """Collects the times of a program and their sources."""
+class SourceCounts:
+    """Collects the sources of the times of instructions."""
 
-    def __init__(self, partitioned: PartitionedGraph) -> None:
-        self._nanoseconds = [[0] * len(program.instructions) for program in partitioned.programs]
+    def __init__(self) -> None:
         self._counts: Counter[Source] = Counter()
         self._spent: Counter[Source] = Counter()
 
-    def add(self, place: tuple[int, int], nanoseconds: int, source: Source) -> None:
+    def add(self, nanoseconds: int, source: Source) -> None:
         """Add the time of an instruction."""
-        worker, index = place
-        self._nanoseconds[worker][index] = nanoseconds
         self._counts[source] += 1
         self._spent[source] += nanoseconds
 
-    def result(self, measured: EngineTimes) -> ComputeTimes:
-        """Return all times."""
-        shares = {
+    @property
+    def shares(self) -> dict[Source, SourceShare]:
+        """The instructions of each source, the best source first."""
+        return {
             source: SourceShare(self._counts[source], self._spent[source] / NANOSECONDS)
             for source in SOURCES
             if self._counts[source]
         }
-        wake = round(measured.wakes.seconds * NANOSECONDS) if measured.wakes.count else None
-        return ComputeTimes(self._nanoseconds, [*shares][-1] if shares else "measured", shares, wake)
+
+    @property
+    def weakest(self) -> Source:
+        """The weakest of all sources."""
+        return max(self._counts, key=SOURCES.index, default="measured")

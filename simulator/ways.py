@@ -21,7 +21,8 @@ class Ways:
     Each way that is used has a number.
     """
 
-    def __init__(self, machine: Machine, workers: int) -> None:
+    def __init__(self, machine: Machine, workers: int, wake_nanoseconds: int | None = None) -> None:
+        """`wake_nanoseconds` is the measured time that threads take to wake; None for that of the devices."""
         self._machine = machine
         self._devices = machine.devices_of(workers)
         self.kinds = [machine.kind(device) for device in self._devices]
@@ -34,6 +35,19 @@ class Ways:
         """The nanoseconds of each byte of a message."""
         self.wakes = np.rint([kind.wake_seconds * NANOSECONDS for kind in self.kinds]).astype(np.int64)
         """The nanoseconds that each worker's device takes to wake."""
+        if wake_nanoseconds is not None:
+            self.wakes[:] = wake_nanoseconds
+        firsts: dict[int, int] = {}
+        runners = [
+            [firsts.setdefault(device, worker) * len(Lane)] * len(Lane)
+            if self.kinds[worker].in_turn
+            else [worker * len(Lane) + lane for lane in Lane]
+            for worker, device in enumerate(self._devices)
+        ]
+        self.runners = np.array(runners, np.int64)
+        """`[worker, lane]`: what runs a worker's instructions, a lane of its own or a device that serves its
+        workers in turn.
+        """
         self._numbers: dict[tuple[int, int], int] = {}
         self._lane_numbers: dict[str, int] = {}
         counts = Counter(self._devices)
@@ -48,11 +62,6 @@ class Ways:
     @property
     def lane_names(self) -> list[str]:
         return list(self._lane_numbers)
-
-    def runners(self, workers: Integers, transfers: npt.NDArray[np.bool_]) -> Integers:
-        """Number what runs each instruction: a lane of its worker, or the device that serves all in turn."""
-        in_turn = np.array([kind.in_turn for kind in self.kinds])[workers]
-        return np.where(in_turn, -1 - np.array(self._devices)[workers], workers * len(Lane) + transfers)
 
     def number(self, source: int, reader: int) -> int:
         """Return the number of a way."""

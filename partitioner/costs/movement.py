@@ -22,11 +22,11 @@ from typing import NamedTuple
 from ...analyzer.bind.bound import Bound
 from ...analyzer.indices.region import Boxes, Region, to_region
 from ...errors import PlanError
+from ...programs.cover import Holder, Parts, contains, cover, elements
 from ...programs.program import region_text
 from ...tdl.ast import AnyReducer
 from ..layouts.forms import Form
 from ..layouts.step_split import Layout, reducer_of, split_operation
-from .cover import Holder, Parts, contains, cover, elements
 
 
 @dataclass(frozen=True, slots=True, eq=False)

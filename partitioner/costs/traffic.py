@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ...machines.machine import Machine
+from ...programs.cover import elements
 from ...programs.program import Compute, MultiFetch, PartitionedGraph, Piece, Program, Reduce
-from .cover import elements
 
 Integers = npt.NDArray[np.int64]
 

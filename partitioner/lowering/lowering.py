@@ -12,8 +12,8 @@ A value that is not reduced yet is held term by term. A task that reads it takes
 collection with fewer terms reduces.
 
 `R`, `P` and `T` follow from the forms and layouts of the plan (`costs.movement.Movements`). Covers of a
-region by what workers hold are disjoint (`costs.cover`), so every element is moved once. A worker without a
-part in an operation has no instruction for it.
+region by what workers hold are disjoint (`programs.cover`), so every element is moved once. A worker without
+a part in an operation has no instruction for it.
 
 Assumes: the plan is legal for the graph (`Plan.verify`). Guarantees: instructions in the order of the clock,
 every one later than what it depends on, and as many fetched bytes as the plan states.

@@ -2,54 +2,44 @@
 
     points    pairs of the simulated time of an iteration and the largest arena of a worker, each with its
               plan; a plan is left out if another one is as fast, or faster, and takes as much memory or less
-    lower     for rising amounts of memory, the time that every plan in steps takes that has at most as much
+    lower     what no plan in steps can beat, see `frontier_bounds`
 
 (TensorOpt, section 4, has pairs of estimated time and memory that are added up over operators, without
 bounds.) Plans come from searches for the least bytes and for the least step time, each at several amounts of
-memory (`within_memory.memory_front`), and from the baselines that are whole plans.
-
-Every operation is computed in some split, and the busiest worker computes at least the mean over all workers
-of the sum over operations. The bound on time counts that alone, so it does not fall with more memory, and
-there is one point. Implemented in: `find_frontier` (plans), `least_seconds` (the bound on time),
-`within_memory.least_peak_bytes` (the bound on memory).
+memory (`within_memory.memory_front`), from their recombination (`recombine`), and from the baselines that are
+whole plans. Less memory is also bought by computing activations again, see `dataflow.recompute`. Implemented
+in: `find_frontier` (plans), `unbeaten` (the points).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import permutations
+from functools import partial
 
-import numpy as np
-
-from ...analyzer.bind.bound import Bound
-from ...dataflow.graph import Graph, Operation
+from ...dataflow.graph import Graph
+from ...dataflow.recompute import recomputed
 from ...errors import PlanError
 from ...machines.machine import Machine
-from ...simulator.times import NANOSECONDS, TaskTimes
+from ...simulator.times import TaskTimes
 from ...support.notebook_display import NotebookDisplay
-from ..layouts.choices import operator_choices, splittable
-from ..layouts.step_split import prime_factors
 from ..plans.plan import Plan
-from ..problem.classes import build_problem
-from ..problem.problem import Problem
-from ..problem.sequences import all_sequences, sequence_count
-from .method import every_method
+from .frontier_bounds import Bounded, LowerPoint, lower_staircase
+from .method import Method, every_method, find_method
+from .recombine import recombined
+from .search import prepared
 from .settings import SearchSettings
 from .within_memory import least_peak_bytes, memory_front
-
-MOST_SEQUENCES = 1 << 14
-"""Operations that can be split in more ways count nothing in the bound on computations."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measures:
     """How plans are measured."""
 
-    seconds: Callable[[Plan], float]
+    seconds: Callable[[Graph, Plan], float]
     """Returns the simulated time of an iteration."""
 
-    arena: Callable[[Plan], int]
+    arena: Callable[[Graph, Plan], int]
     """Returns the largest arena of a worker, in bytes."""
 
     times: TaskTimes
@@ -69,16 +59,8 @@ class FrontierPoint:
     plan: Plan
     """The plan; its `step_seconds` are the same time."""
 
-
-@dataclass(frozen=True, slots=True)
-class LowerPoint:
-    """A bound on the time of plans with little memory."""
-
-    seconds: float
-    """The time of an iteration that every plan in steps takes that has less memory than the next point."""
-
-    peak_bytes: int
-    """The memory from which on that bound holds; every plan in steps takes that of the first point."""
+    recompute: int = 1
+    """The number of segments whose activations its graph computes again, see `training_graph`."""
 
 
 @dataclass(frozen=True)
@@ -126,32 +108,51 @@ class Frontier(NotebookDisplay):
         return fast[0].plan
 
 
+def searching_method(given: str | Method) -> Method:
+    """Return a method. Raises PlanError if there is none, or if it does not search for less memory."""
+    method = find_method(given)
+    if not method.takes_prices:
+        able = ", ".join(sorted(each.name for each in every_method().values() if each.takes_prices))
+        raise PlanError(
+            f"the method {method.name!r} makes one plan, whatever memory it takes; a frontier needs a "
+            f"search: {able}"
+        )
+    return method
+
+
 def find_frontier(
     graph: Graph,
     workers: int,
     machine: Machine,
-    method: str,
+    method: str | Method,
     measures: Measures,
     memory: int | None = None,
+    recompute: Sequence[int] = (1,),
 ) -> Frontier:
     """Find the frontier of plans of a graph, up to a limit of memory.
 
+    `recompute` are the numbers of segments in which activations may be computed again; 1 is the graph itself.
+
     Raises PlanError if no plan is found that fits, and MachineError as `SearchSettings.made_objective`.
     """
+    search = searching_method(method)
     found: list[FrontierPoint] = []
-    for plan in _candidates(graph, workers, machine, method, measures.arena):
-        peak = measures.arena(plan)
-        if memory is None or peak <= memory:
-            seconds = measures.seconds(plan)
-            found.append(FrontierPoint(seconds, peak, replace(plan, step_seconds=seconds)))
-    least = least_peak_bytes(graph, workers)
+    variants = _variants(graph, recompute)
+    for segments, variant in variants.items():
+        for plan, peak in _candidates(variant, workers, machine, search, measures, whole=segments == 1):
+            if memory is None or peak <= memory:
+                seconds = measures.seconds(variant, plan)
+                found.append(FrontierPoint(seconds, peak, replace(plan, step_seconds=seconds), segments))
+    least = min(least_peak_bytes(variant, workers) for variant in variants.values())
     if not found:
         proven = (
             f"; every plan in steps needs at least {least:,} bytes (proven)" if least > (memory or 0) else ""
         )
         raise PlanError(f"no plan was found that takes at most {memory:,} bytes{proven}")
-    lower = LowerPoint(least_seconds(build_problem(graph), workers, measures.times), least)
-    return Frontier(workers, machine, unbeaten(found), (lower,))
+    points = unbeaten(found)
+    known = Bounded(tuple(variants.values()), workers, machine, search, measures.times, least)
+    lower = lower_staircase(known, [(point.peak_bytes, point.plan.cost_bytes) for point in points])
+    return Frontier(workers, machine, points, lower)
 
 
 def unbeaten(found: Iterable[FrontierPoint]) -> tuple[FrontierPoint, ...]:
@@ -163,49 +164,34 @@ def unbeaten(found: Iterable[FrontierPoint]) -> tuple[FrontierPoint, ...]:
     return tuple(points)
 
 
+def _variants(graph: Graph, recompute: Sequence[int]) -> dict[int, Graph]:
+    """Return graphs that compute activations again, by the number of segments; of equal ones the first."""
+    found: dict[str, tuple[int, Graph]] = {}
+    for segments in recompute:
+        variant = recomputed(graph, segments)
+        found.setdefault(variant.fingerprint, (segments, variant))
+    return dict(found.values())
+
+
 def _candidates(
-    graph: Graph, workers: int, machine: Machine, method: str, arena: Callable[[Plan], int]
-) -> Iterator[Plan]:
-    for settings in (
-        SearchSettings(method),
-        SearchSettings(method, keep=False, replicate=False),
-        SearchSettings(method, machine=machine, objective="step-time"),
-    ):
-        yield from (point.plan for point in memory_front(graph, workers, settings, arena))
+    graph: Graph, workers: int, machine: Machine, method: Method, measures: Measures, *, whole: bool
+) -> Iterator[tuple[Plan, int]]:
+    """Yield plans with their arenas; unless `whole`, only those of searches for the least step time."""
+    timed = SearchSettings(method, machine=machine, objective="step-time")
+    others = (SearchSettings(method), SearchSettings(method, keep=False, replicate=False)) if whole else ()
+    plans: list[Plan] = []
+    for settings in (timed, *others):
+        for point in reversed(memory_front(graph, workers, settings, partial(measures.arena, graph))):
+            plans.append(point.plan)
+            yield point.plan, point.arena_bytes
+    problem, _ = prepared(graph, workers, timed)
+    for plan in recombined(problem, workers, plans, method):
+        made = replace(plan, space=timed.space())
+        yield made, measures.arena(graph, made)
     for each in every_method().values():
-        if each.composes:
+        if whole and each.composes:
             try:
-                plan: Plan = each.search(graph, workers, SearchSettings(each).space())
+                plan = each.search(graph, workers, SearchSettings(each).space())
             except PlanError:  # the graph lacks the layers for it
                 continue
-            yield plan
-
-
-def least_seconds(problem: Problem, workers: int, times: TaskTimes) -> float:
-    """Return a lower bound on the time in which some worker computes, for every plan in steps.
-
-    All steps split what they can: to repeat an operation takes no less time in total.
-    """
-    known: dict[tuple[Bound, tuple[str, ...]], float] = {}
-    total = 0.0
-    for number, (bound, operation) in enumerate(zip(problem.operators, problem.leaders, strict=True)):
-        touched = (*operation.inputs, *operation.outputs)
-        key = bound, tuple(problem.graph.tensors[tensor].dtype for tensor in touched)
-        if key not in known:
-            known[key] = _least_mean(operation, workers, times)
-        total += known[key] * problem.members[number]
-    return total / NANOSECONDS
-
-
-def _least_mean(operation: Operation, workers: int, times: TaskTimes) -> float:
-    """Return the least mean time of the workers in nanoseconds, over all splits in steps in any order."""
-    bound = operation.bound
-    labels = splittable(bound)
-    least = []
-    for factors in set(permutations(prime_factors(workers))):
-        if sequence_count(labels, factors) > MOST_SEQUENCES:
-            return 0.0
-        boxes = operator_choices(bound, all_sequences(labels, factors), factors).boxes
-        each = times(operation, np.tile(np.arange(workers), len(boxes)), boxes.reshape(-1, *boxes.shape[2:]))
-        least.append(float(each.reshape(-1, workers).mean(axis=1).min()))
-    return min(least)
+            yield plan, measures.arena(graph, plan)

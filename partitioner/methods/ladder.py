@@ -27,20 +27,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
-from typing import cast
 
 from ...dataflow.graph import Graph
-from ..layouts.step_split import Dimensions, Strategies
 from ..plans.cost import CostUnit
 from ..plans.plan import Plan
 from ..plans.unproven import unbounded
 from ..problem.live_bytes import LiveBytes
+from ..problem.plan_choices import Choices, choices_of
 from ..problem.problem import Chosen, Problem
 from ..problem.solution import Solution
 from .by_cost import PlansByCost
 from .fitting import Fitting, Needs, by_cost, by_memory, cost_of
 from .keeping_within import within
-from .lagrangian import Choices, LivePrices, ascend
+from .lagrangian import LivePrices, ascend
 from .method import Method, find_method
 from .search import plan_of, prepared, searched
 from .settings import SearchSettings
@@ -201,7 +200,7 @@ class Ladder:
     def _lightest(self, plans: PlansByCost) -> int:
         """Look for a plan that fits, the lightest first; return a bound on what all need."""
         lightest = min(self._found.values(), key=by_memory)
-        strategies, dimensions = self._choices(lightest.plan)
+        strategies, dimensions = choices_of(self._problem, lightest.plan)
         totals = self.live.totals(strategies, dimensions, lightest.plan.factors)
         least = min(map(self._at_least, self._found.values()))
         return plans.lightest(totals.index(max(totals)), self.limit_bytes, least, self._needed)
@@ -224,7 +223,7 @@ class Ladder:
         return self._chosen(plan).repeated_bytes
 
     def _chosen(self, plan: Plan) -> Chosen:
-        strategies, dimensions = self._choices(plan)
+        strategies, dimensions = choices_of(self._problem, plan)
         return Chosen(self._problem, plan.factors, tuple(strategies), tuple(dimensions))
 
     def larger(self, than: Fitting) -> Fitting | None:
@@ -294,7 +293,7 @@ class Ladder:
             self.live,
             self._workers,
             room,
-            (self._choices(self.free.plan), self.free.cost),
+            (choices_of(self._problem, self.free.plan), self.free.cost),
             target,
             self._priced,
         )
@@ -327,21 +326,10 @@ class Ladder:
 
     def _fullest(self, found: Fitting) -> frozenset[int]:
         """Return the operations at which a plan holds most."""
-        strategies, dimensions = self._choices(found.plan)
+        strategies, dimensions = choices_of(self._problem, found.plan)
         totals = self.live.totals(strategies, dimensions, found.plan.factors)
         least = int(max(totals, default=0) * NEARLY_FULLEST)
         return frozenset(operation for operation, total in enumerate(totals) if total >= least)
-
-    def _choices(self, plan: Plan) -> Choices:
-        """Return a plan's strategies and layouts by class."""
-        problem, graph = self._problem, self._problem.graph
-        operations = dict(zip(problem.operation_class, graph.operations, strict=True))
-        tensors = dict(zip(problem.tensor_class, graph.tensors, strict=True))
-        strategies = [plan.strategies[operations[number].name] for number in range(len(problem.operators))]
-        return (
-            [cast(Strategies, strategy) for strategy in strategies],
-            [cast(Dimensions, plan.layouts[tensors[n].name].form) for n in range(len(problem.shapes))],
-        )
 
     def _rung(self, rung: int, hot: frozenset[int], all_live: bool = True) -> Fitting:
         """Return the plan at a rung, with prices on the buffers of some operations as well."""

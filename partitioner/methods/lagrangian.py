@@ -18,8 +18,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from ..layouts.step_split import Dimensions, Strategies
 from ..problem.live_bytes import LiveBytes
+from ..problem.plan_choices import Choices
 from ..problem.problem import Problem
 
 STEPS = 12
@@ -30,9 +30,6 @@ TOLERANCE = 1e-3
 
 STEADY = 1 << 10
 """Prices are multiples of its reciprocal, so that sums of them stay small integers."""
-
-Choices = tuple[Sequence[Strategies], Sequence[Dimensions]]
-"""The strategies and layouts of all classes."""
 
 
 @dataclass(frozen=True, slots=True)

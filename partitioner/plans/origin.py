@@ -27,3 +27,6 @@ class PlanOrigin:
 
     accumulate: int = 1
     """The number of micro-batches of a step."""
+
+    recompute: int = 1
+    """The number of segments whose activations are computed again."""

@@ -1,35 +1,39 @@
-"""Remove values that no least-cost assignment needs: dead-end elimination for pairwise tables in (min, +).
+"""Remove values that no least-cost assignment needs: dead-end elimination in (min, +) and for frontiers.
 
 Value `b` of a variable dominates value `a` if `a` costs at least as much whatever the neighbours choose:
 
-    sum over the variable's tables of  min over the neighbour's values n of (table[a, n] - table[b, n])  >=  0
+    sum over the variable's tables of  min over the neighbours' values n of (table[a, n] - table[b, n])  >=  0
 
-Removing `a` does not change the optimum. Values are removed variable by variable, given the remaining values
-of the others, until a round removes nothing (`Dominance.prune`).
+Removing `a` does not change the optimum. If costs have several coordinates, such as time and memory, this
+must hold in each of them, and removing `a` does not change the frontier. Values are removed variable by
+variable, given the remaining values of the others, until a round removes nothing (`Dominance.prune`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from .elimination import CostTable
+from .pair_table import PairTable
 from .semiring import Table
 
 Values = tuple[int, ...]
+AnyTable = TypeVar("AnyTable", CostTable, PairTable)
 
 
 @dataclass(frozen=True, slots=True)
-class Pruned:
+class Pruned(Generic[AnyTable]):
     """A problem without the dominated values."""
 
     kept: tuple[Values, ...]
     """For each variable, the values that remain, ascending."""
 
-    cost_tables: tuple[CostTable, ...]
+    cost_tables: tuple[AnyTable, ...]
     """The tables over the positions of these values."""
 
     @property
@@ -47,16 +51,17 @@ class Dominance:
     def __init__(self) -> None:
         self._known: dict[int, Table] = {}
         self._gaps: dict[tuple[int, int], Table] = {}
-        self._undominated: dict[tuple[tuple[int, int], ...], Values] = {}
+        self._undominated: dict[tuple[tuple[tuple[int, ...], int], ...], Values] = {}
         self._selections: dict[tuple[int, int, Values], Table] = {}
 
-    def prune(self, domains: Sequence[int], cost_tables: Sequence[CostTable]) -> Pruned:
-        """Remove dominated values; of equal values the first stays. Factors must be over two variables."""
+    def prune(self, domains: Sequence[int], cost_tables: Sequence[AnyTable]) -> Pruned[AnyTable]:
+        """Remove dominated values; of equal values the first stays. Tables of pairs have two coordinates."""
         kept: list[Values] = [tuple(range(domain)) for domain in domains]
-        tables = [cost_table.table for cost_table in cost_tables]
+        scopes = [cost_table[0] for cost_table in cost_tables]
+        tables: list[tuple[Table, ...]] = [cost_table[1:] for cost_table in cost_tables]
         uses: list[list[tuple[int, int]]] = [[] for _ in domains]
-        for number, cost_table in enumerate(cost_tables):
-            for axis, variable in enumerate(cost_table.scope):
+        for number, scope in enumerate(scopes):
+            for axis, variable in enumerate(scope):
                 uses[variable].append((number, axis))
         waiting = [v for v, values in enumerate(kept) if uses[v] and len(values) > 1]
         while waiting:
@@ -68,19 +73,21 @@ class Dominance:
                     continue
                 kept[variable] = tuple([values[position] for position in positions])
                 for number, axis in uses[variable]:
-                    tables[number] = self._select(tables[number], axis, positions)
-                    touched.add(cost_tables[number].scope[1 - axis])
+                    tables[number] = tuple([self._select(table, axis, positions) for table in tables[number]])
+                    touched.update(scopes[number])
+                touched.discard(variable)
             waiting = [v for v in sorted(touched) if len(kept[v]) > 1]
-        scopes = [cost_table.scope for cost_table in cost_tables]
-        return Pruned(tuple(kept), tuple(map(CostTable, scopes, tables)))
+        made = zip(cost_tables, scopes, tables, strict=True)
+        return Pruned(tuple(kept), tuple([type(before)(scope, *table) for before, scope, table in made]))
 
-    def _remaining(self, uses: list[tuple[Table, int]]) -> Values:
+    def _remaining(self, uses: list[tuple[tuple[Table, ...], int]]) -> Values:
         """Return the values of a variable that none dominates, given its tables and its axis in each."""
-        key = tuple([(self._identity(table), axis) for table, axis in uses])
+        key = tuple([(tuple(map(self._identity, table)), axis) for table, axis in uses])
         found = self._undominated.get(key)
         if found is None:
-            gaps = sum(self._gap(table, axis) for table, axis in uses)
-            found = self._undominated[key] = _undominated(np.asarray(gaps))
+            coordinates = zip(*[[(table, axis) for table in tables] for tables, axis in uses], strict=True)
+            gaps = [np.asarray(sum(self._gap(table, axis) for table, axis in one)) for one in coordinates]
+            found = self._undominated[key] = _undominated(np.minimum.reduce(gaps))
         return found
 
     def _gap(self, table: Table, axis: int) -> Table:
@@ -88,7 +95,7 @@ class Dominance:
         key = (self._identity(table), axis)
         found = self._gaps.get(key)
         if found is None:
-            rows = np.moveaxis(table, axis, 0)
+            rows = np.moveaxis(table, axis, 0).reshape(table.shape[axis], -1)
             found = self._gaps[key] = (rows[:, None] - rows[None]).min(axis=-1)
         return found
 

@@ -7,8 +7,9 @@
 `sum` and `least` may be those of another semiring (`semiring`). Eliminating a variable combines every table
 that it occurs in and projects the variable out, which leaves one table over its neighbours (`_message`); the
 optimum is what remains when no variable is left (`solve`), and the assignment is read back in reverse
-(`_read_back`). This is the general form of the dynamic programs of Tofu, section 5.1, and of the node, edge
-and branch eliminations of TensorOpt, section 3.2.
+(`_read_back`). Where an entry has several parts, as frontiers do, an assignment is read back for each of them
+(`Unrolling`). This is the general form of the dynamic programs of Tofu, section 5.1, and of the node, edge
+and branch eliminations and the linear dynamic program of TensorOpt, section 3.2.
 
 Cost: one table per variable, of the product of its neighbours' domains at that moment. Graphs like a
 chain of layers keep that product bounded, so the whole is near-linear in the number of variables. Where a
@@ -20,12 +21,13 @@ from __future__ import annotations
 
 import heapq
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 from .errors import SolverError, SolverLimitError
-from .semiring import MIN_PLUS, Scope, Table, TableArithmetic
+from .semiring import MIN_PLUS, Scope, Table, TableArithmetic, Trace
 
 TABLE_LIMIT = 1 << 24
 """The largest number of entries of a combined table; the table that stays is smaller by one domain."""
@@ -63,6 +65,32 @@ class Elimination:
     """The number of entries of the largest table that was built."""
 
 
+class Eliminated(NamedTuple):
+    """A variable that was eliminated, and from what."""
+
+    variable: int
+    """The variable."""
+
+    tables: Mapping[Scope, Table]
+    """The tables that it occurred in, whose other variables were eliminated later."""
+
+    constant: Table | None
+    """The constant that was taken out of its message; None if none was."""
+
+
+class Joined(NamedTuple):
+    """A message that became a table, or was multiplied with one."""
+
+    before: Table | None
+    """The table before; None if there was none."""
+
+    message: Table
+    """The message."""
+
+    variable: int
+    """The variable whose message it is."""
+
+
 @dataclass(frozen=True, slots=True)
 class Buckets:
     """The tables that each variable was eliminated from."""
@@ -78,6 +106,20 @@ class Buckets:
 
     Given the values of those, entries for a variable's values differ by as much as the least sums of all do.
     """
+
+
+@dataclass(frozen=True, slots=True)
+class Unrolling:
+    """An elimination in a semiring whose entries have parts, of which each has an assignment."""
+
+    optimum: Table | None
+    """The table without axes that is left; None if there were no tables."""
+
+    largest_table: int
+    """The number of entries of the largest table that was built."""
+
+    assignment: Callable[[Table], tuple[int, ...]]
+    """Returns an assignment that attains a part of the optimum."""
 
 
 def eliminate(
@@ -103,6 +145,15 @@ def eliminate(
     return graph.solve(table_limit)
 
 
+def unroll(
+    domains: Sequence[int], cost_tables: Iterable[CostTable], arithmetic: TableArithmetic, table_limit: int
+) -> Unrolling:
+    """Eliminate all variables, in a semiring whose entries have parts. Raises what `eliminate` raises."""
+    graph = _FactorGraph(domains, {}, arithmetic)
+    graph.insert(cost_tables)
+    return graph.unroll(table_limit)
+
+
 def buckets(domains: Sequence[int], cost_tables: Iterable[CostTable], table_limit: int) -> Buckets:
     """Eliminate all variables by (min, +). Raises what `eliminate` raises."""
     graph = _FactorGraph(domains, {}, TableArithmetic(MIN_PLUS))
@@ -114,7 +165,8 @@ class _FactorGraph:
     """Tables by scope: scopes ascend, hold no fixed variable, and occur once each.
 
     From `_connect` on, a variable's neighbours are the other variables of its tables, as they are when the
-    variables that `_order` took so far are eliminated.
+    variables that `_order` took so far are eliminated. The optimum is the product of `_constant` and of
+    `_ended`, the messages over no variable if they are traced.
     """
 
     def __init__(
@@ -140,6 +192,8 @@ class _FactorGraph:
         self._tables: list[dict[Scope, Table]] = [{} for _ in domains]
         self._neighbours: list[set[int]] = [set() for _ in domains]
         self._constant: Table | None = None
+        self._ended: Table | None = None
+        self._joined: dict[Scope, list[Joined]] = {}
 
     def insert(self, cost_tables: Iterable[CostTable]) -> None:
         """Add the caller's tables: apply evidence and sort scopes. Most are over pairs in order."""
@@ -185,10 +239,7 @@ class _FactorGraph:
 
     def _insert_sorted(self, scope: Scope, table: Table) -> None:
         if not scope:
-            constant = self._constant
-            self._constant = (
-                table if constant is None else self._arithmetic.semiring.multiply(constant, table)
-            )
+            self._constant = self._product(self._constant, table)
             return
         present = self._tables[scope[0]].get(scope)
         if present is not None:
@@ -196,34 +247,64 @@ class _FactorGraph:
         for variable in scope:
             self._tables[variable][scope] = table
 
+    def _insert_message(self, scope: Scope, message: Table, variable: int) -> None:
+        """Add the message of an eliminated variable, so that its parts can be traced."""
+        before = self._tables[scope[0]].get(scope) if scope else self._ended
+        self._joined.setdefault(scope, []).append(Joined(before, message, variable))
+        if scope:
+            self._insert_sorted(scope, message)
+        else:
+            self._ended = self._product(before, message)
+
+    def _product(self, before: Table | None, table: Table) -> Table:
+        """Multiply tables that are seldom met again, so that the result is not remembered."""
+        return table if before is None else self._arithmetic.semiring.multiply(before, table)
+
     def solve(self, table_limit: int) -> Elimination:
         """Find the order, then eliminate; if the order needs too large a table, no table is combined."""
         eliminated, largest = self._eliminated(table_limit)
         return Elimination(self._optimum, self._read_back(eliminated), largest)
 
+    def unroll(self, table_limit: int) -> Unrolling:
+        """Eliminate likewise; keep what it takes to read back an assignment for any part of the optimum."""
+        eliminated, largest = self._eliminated(table_limit)
+        return Unrolling(self._total, largest, partial(self._trace_back, eliminated))
+
     def buckets(self, table_limit: int) -> Buckets:
         """Eliminate likewise; return the tables of every variable."""
         eliminated, _ = self._eliminated(table_limit)
-        return Buckets(self._optimum, tuple(self._fixed), tuple(eliminated))
+        tables = tuple([(variable, tables) for variable, tables, _ in eliminated])
+        return Buckets(self._optimum, tuple(self._fixed), tables)
+
+    @property
+    def _total(self) -> Table | None:
+        return self._constant if self._ended is None else self._product(self._constant, self._ended)
 
     @property
     def _optimum(self) -> Any:
-        return 0 if self._constant is None else self._constant.item()
+        total = self._total
+        return 0 if total is None else total.item()
 
-    def _eliminated(self, table_limit: int) -> tuple[list[tuple[int, dict[Scope, Table]]], int]:
-        """Eliminate all variables; return their tables, and the entries of the largest one."""
+    def _eliminated(self, table_limit: int) -> tuple[list[Eliminated], int]:
+        """Eliminate all variables; return them, and the entries of the largest table."""
         order, largest = self._order(table_limit)
-        eliminated: list[tuple[int, dict[Scope, Table]]] = []
+        traced = self._arithmetic.semiring.trace is not None
+        eliminated: list[Eliminated] = []
         for variable, around in order:
             tables = self._tables[variable]
-            eliminated.append((variable, tables))
             if not tables:
+                eliminated.append(Eliminated(variable, tables, None))
                 continue
             left, constant = self._message(variable, tables, around)
+            eliminated.append(Eliminated(variable, tables, constant))
             self._take_out(variable)
-            self._insert_sorted(tuple(around), left)
             if constant is not None:
                 self._insert_sorted((), constant)
+            if traced:
+                left = self._arithmetic.bound(left, self._constant)
+                self._insert_message(tuple(around), left, variable)
+            else:
+                self._insert_sorted(tuple(around), left)
         return eliminated, largest
 
     def _order(self, table_limit: int) -> tuple[list[tuple[int, list[int]]], int]:
@@ -299,11 +380,11 @@ class _FactorGraph:
                     own.add(third)
                     sizes[other] *= domains[third]
 
-    def _read_back(self, eliminated: list[tuple[int, dict[Scope, Table]]]) -> tuple[int, ...]:
+    def _read_back(self, eliminated: Sequence[Eliminated]) -> tuple[int, ...]:
         """Return every variable's value, given those of the variables that were eliminated after it."""
         assignment = [value or 0 for value in self._fixed]
         known: dict[tuple[tuple[int, tuple[int, ...]], ...], int] = {}
-        for variable, tables in reversed(eliminated):
+        for variable, tables, _ in reversed(eliminated):
             if not tables:
                 continue
             places = [
@@ -326,6 +407,49 @@ class _FactorGraph:
             vector = part if vector is None else semiring.multiply(vector, part)
         assert vector is not None, "a variable without tables takes value 0"
         return semiring.choose(vector)
+
+    def _trace_back(self, eliminated: Sequence[Eliminated], part: Table) -> tuple[int, ...]:
+        """Return an assignment whose product of entries is this part of the optimum.
+
+        In reverse order every variable's message is known to contribute some part, which its value and parts
+        of its tables make up; these are parts of the messages that the tables were made of.
+        """
+        assignment = [value or 0 for value in self._fixed]
+        wanted: dict[int, Table] = {}
+        trace = self._arithmetic.semiring.trace
+        assert trace is not None, "a semiring whose entries have no parts is read back by its choices"
+        if self._ended is not None:
+            if self._constant is not None:
+                _, (_, part) = trace([(self._constant, ()), (self._ended, ())], part)
+            self._divide(trace, (), assignment, part, wanted)
+        for variable, tables, constant in reversed(eliminated):
+            if not tables:
+                continue
+            part = wanted.pop(variable)
+            if constant is not None:
+                part = self._product(part, constant)
+            ordered = sorted(tables.items(), key=lambda scoped: scoped[1].size)
+            assignment[variable], parts = trace(
+                [
+                    (table, tuple([slice(None) if v == variable else assignment[v] for v in scope]))
+                    for scope, table in ordered
+                ],
+                part,
+            )
+            for (scope, _), part in zip(ordered, parts, strict=True):
+                self._divide(trace, scope, assignment, part, wanted)
+        return tuple(assignment)
+
+    def _divide(
+        self, trace: Trace, scope: Scope, assignment: Sequence[int], part: Table, wanted: dict[int, Table]
+    ) -> None:
+        """Divide a part of a table's entry among the messages that the table was made of."""
+        place = tuple([assignment[v] for v in scope])
+        for before, message, variable in reversed(self._joined.get(scope, ())):
+            if before is None:
+                wanted[variable] = part
+            else:
+                _, (part, wanted[variable]) = trace([(before, place), (message, place)], part)
 
     def _too_large(self, variable: int, entries: int, table_limit: int) -> str:
         return (

@@ -6,7 +6,9 @@ An elimination is right for every pair of operations with these laws, for number
     multiply(a, add(b, c)) == add(multiply(a, b), multiply(a, c))
 
 Costs use (min, +): tables are multiplied by adding their entries, and a variable is projected out by the
-minimum. Implemented in: `MIN_PLUS`, `Arithmetic.multiply`, `Arithmetic.eliminate`.
+minimum. Frontiers are another one, whose entries are runs of points, see `frontier`. Its tables are not
+arrays, but have the attributes and methods of arrays that are used here. Implemented in: `MIN_PLUS`,
+`TableArithmetic.multiply`, `TableArithmetic.eliminate`.
 """
 
 from __future__ import annotations
@@ -21,6 +23,8 @@ import numpy.typing as npt
 
 Table = npt.NDArray[Any]
 Scope = tuple[int, ...]
+Place = tuple[int | slice, ...]
+Trace = Callable[[Sequence[tuple[Table, Place]], Table], tuple[int, list[Table]]]
 
 PIECE_ENTRIES = 1 << 16
 """Larger tables are combined in pieces of about this many entries, which stay in a core's cache."""
@@ -43,6 +47,22 @@ class Semiring:
     """Separates a table into one that makes the same choices and a constant that multiplies it, if possible.
 
     Tables that differ only by their constants are then equal.
+    """
+
+    project: Callable[[Sequence[Table], int], Table] | None = None
+    """Joins broadcastable tables and projects one axis out; None to do so with `multiply` and `add`."""
+
+    bound: Callable[[Table, Table | None], Table] | None = None
+    """Drops parts of a message's entries that no wanted part of the optimum has.
+
+    It is given the message and the product of all constants that were taken out so far.
+    """
+
+    trace: Trace | None = None
+    """Tells how a part of an entry came about; None if an entry is one number, so that `choose` does.
+
+    Given tables, the place of an entry or of a vector of entries in each, and a part of the product, it
+    returns a position in the vectors and the part of each table whose product the wanted part is.
     """
 
 
@@ -87,7 +107,7 @@ class TableArithmetic:
         found = self._selected.get(key)
         if found is None:
             self._kept.append(table)
-            part = np.asarray(table[tuple([slice(None) if v is None else v for v in values])])
+            part = table[(*[slice(None) if v is None else v for v in values], ...)]
             found = self._selected[key] = part.transpose(order)
         return found
 
@@ -111,12 +131,19 @@ class TableArithmetic:
             self._kept += [table for table, _ in parts]
             rank = 1 + max(axes[-1] for _, axes in parts)
             ascending = sorted(parts, key=lambda part: part[0].size)
-            left = self._project([_spread(table, axes, rank) for table, axes in ascending], axis, 0)
+            spread = [_spread(table, axes, rank) for table, axes in ascending]
+            project = self.semiring.project
+            left = self._project(spread, axis, 0) if project is None else project(spread, axis)
             constant = None
             if self.semiring.part is not None:
                 left, constant = self.semiring.part(left)
             found = self._eliminated[key] = self._one(left), constant
         return found
+
+    def bound(self, message: Table, constant: Table | None) -> Table:
+        """Drop parts of a message that are not wanted; without a bound, return it."""
+        bound = self.semiring.bound
+        return message if bound is None else self._one(bound(message, constant))
 
     def _one(self, table: Table) -> Table:
         """Return the table that stands for all that are equal to this one."""

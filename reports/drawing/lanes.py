@@ -55,7 +55,7 @@ def lanes_drawing(timeline: Timeline) -> Drawing:
     If layers repeat on a worker's lane of computations, the first one is drawn, and a gap with their number
     stands for the others.
     """
-    phases = {operation.name: operation.phase for operation in timeline.partitioned.graph.operations}
+    phases = {operation.name: operation.phase for operation in timeline.graph.operations}
     cuts = _cuts(timeline)
     axis = _Axis(timeline.nanoseconds, cuts)
     rows = _rows(timeline.lanes)
@@ -108,7 +108,7 @@ def _cuts(timeline: Timeline) -> list[_Cut]:
         name: spans for name, spans in timeline.lanes.items() if name.endswith(Lane.COMPUTE.name.lower())
     }
     busiest = max(computed.values(), key=_busy, default=())
-    bounds = {op.name: id(op.bound) for op in timeline.partitioned.graph.operations}
+    bounds = {op.name: id(op.bound) for op in timeline.graph.operations}
     spans = [(bounds[each.operation], each.end_nanoseconds - each.start_nanoseconds) for each in busiest]
     found = []
     for repeat in repeats(spans):

@@ -218,17 +218,13 @@ def _curve(graph: Graph, memory: MemoryPlan) -> str:
 
 def _time(timeline: Timeline, lanes: Drawing) -> dict[str, Any]:
     """Return how the workers spend an iteration, and the size of the drawing of its lanes."""
-    whole = timeline.seconds or 1
     return {
         "title": lanes.title,
         "width": lanes.width,
         "height": lanes.height,
         "machine": timeline.machine.name,
         "source": timeline.times,
-        "shares": [
-            [each.computing_seconds / whole, each.moving_seconds / whole, each.waiting_seconds / whole]
-            for each in timeline.shares
-        ],
+        "shares": [list(each.fractions) for each in timeline.shares],
     }
 
 

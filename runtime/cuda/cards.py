@@ -16,15 +16,21 @@ def card_count() -> int:
         return 0
 
 
+def require_cards() -> int:
+    """Count the cards. Raises ExecutionError if there is none."""
+    count = card_count()
+    if not count:
+        raise ExecutionError(
+            "no card was found on this machine; run `tofu doctor` to see what is missing, or use --device cpu"
+        )
+    return count
+
+
 def shared(workers: int) -> list[Context]:
     """Assign a card to each worker; if there are fewer cards than workers, several workers share one.
 
     Neighbouring workers, which the last steps of a partition split, share first. Raises ExecutionError if
     there is no card.
     """
-    count = min(card_count(), workers)
-    if not count:
-        raise ExecutionError(
-            "no card was found on this machine; run `tofu doctor` to see what is missing, or use --device cpu"
-        )
+    count = min(require_cards(), workers)
     return [gpu(worker * count // workers) for worker in range(workers)]

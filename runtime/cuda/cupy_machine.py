@@ -151,11 +151,15 @@ class CupyMachine:
                 case Convolution():
                     self._libraries.convolve(worker, command)
 
-    def record(self, worker: int, lane: Lane = Lane.COMPUTE) -> Event:
+    def record(self, worker: int, lane: Lane = Lane.COMPUTE, *, timed: bool = False) -> Event:
         with self._errors(), self._current(worker):
-            event = self._cuda.Event(disable_timing=True)
+            event = self._cuda.Event(disable_timing=not timed)
             event.record(self._streams[worker][lane])
             return event
+
+    def seconds_between(self, worker: int, begin: Event, end: Event) -> float:
+        with self._errors(), self._current(worker):
+            return float(self._cuda.get_elapsed_time(begin, end)) / 1000
 
     def wait(self, worker: int, event: Event, lane: Lane = Lane.COMPUTE) -> None:
         with self._errors(), self._current(worker):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import chain, product
-from time import perf_counter
 
 import numpy as np
 
@@ -33,8 +32,9 @@ from .preparation import arena_views, overflows, prepare
 class CudaEngine:
     """Runs a partitioned graph on a machine's cards, one iteration per call of `run`.
 
-    If the watch measures instructions or checks their results, the engine is eager and waits for every
-    instruction. An error of a card then belongs to the instruction that the message names.
+    If the watch measures instructions, the engine is eager, and the cards note when each begins and ends. If
+    the watch checks results, the engine is eager and waits for every instruction. An error of a card then
+    belongs to the instruction that the message names.
     """
 
     def __init__(
@@ -50,13 +50,14 @@ class CudaEngine:
         self._partitioned = partitioned
         self._machine = machine
         self._watch = watch
-        self._careful = watch.seconds is not None or watch.detect_nan
-        self._eager = eager or self._careful
+        self._eager = eager or watch.seconds is not None or watch.detect_nan
         self._schedule = schedule
         self.iterations = 0
         self._failure: str | None = None
         self._warm: set[bool] = set()
         self._graphs: dict[bool, Graph] = {}
+        self._spans: list[tuple[int, int, Event, Event]] = []
+        """The worker and index of instructions under way, and the events at their beginning and end."""
         self._order = schedule.in_order(product(range(partitioned.workers), Lane))
         self._awaited = {wait for waits in schedule.waits for each in waits for wait in each}
         machine.require(memory.arena_bytes)
@@ -101,6 +102,7 @@ class CudaEngine:
             else:
                 self._launch(updates)
             self._machine.synchronize()
+            self._note_times()
         except ExecutionError as error:
             self._failure = f"{error}, iteration {self.iterations}"
             raise ExecutionError(self._failure) from error
@@ -150,18 +152,26 @@ class CudaEngine:
                 events[worker, index] = self._machine.record(worker, lane)
 
     def _issue_instruction(self, worker: int, index: int, lane: Lane) -> None:
-        started = perf_counter()
+        timed = self._watch.seconds is not None
         try:
+            begin = self._machine.record(worker, lane, timed=True) if timed else None
             for command in self._prepared[worker].commands[index]:
                 self._machine.issue(worker, command, lane)
-            if self._careful:
+            if timed:
+                self._spans.append((worker, index, begin, self._machine.record(worker, lane, timed=True)))
+            if self._watch.detect_nan:
                 self._machine.synchronize()
         except ExecutionError as error:
             raise ExecutionError(f"{self._place(worker, index)}: {error}") from error
-        if self._watch.seconds is not None:
-            self._watch.seconds.record(worker, index, perf_counter() - started)
         if self._watch.detect_nan:
             self._look_for_nan(worker, index)
+
+    def _note_times(self) -> None:
+        """Give the times of the iteration's instructions to the watch that asked for them."""
+        if self._watch.seconds is not None:
+            for worker, index, begin, end in self._spans:
+                self._watch.seconds.record(worker, index, self._machine.seconds_between(worker, begin, end))
+            self._spans.clear()
 
     def _look_for_nan(self, worker: int, index: int) -> None:
         program = self._partitioned.programs[worker]

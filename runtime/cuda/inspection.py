@@ -167,7 +167,12 @@ def _cards() -> tuple[str | None, tuple[Card, ...], str]:
         cards = tuple(_card(cupy, number) for number in range(count))
     except runtime.CUDARuntimeError:
         return None, (), remedy
-    return (f"for CUDA {version // 1000}.{version % 1000 // 10}" if version else None), cards, remedy
+    return (f"for CUDA {cuda_version(version)}" if version else None), cards, remedy
+
+
+def cuda_version(number: int) -> str:
+    """Return a version as text, of the number that CUDA has for it: 13.0 for 13000."""
+    return f"{number // 1000}.{number % 1000 // 10}"
 
 
 def _card(cupy: Any, number: int) -> Card:

@@ -58,8 +58,15 @@ class CudaMachine(Protocol):
         """Put a command at the end of a lane's stream."""
         ...
 
-    def record(self, worker: int, lane: Lane = Lane.COMPUTE) -> Event:
-        """Return an event that happens once everything issued to the lane so far is done."""
+    def record(self, worker: int, lane: Lane = Lane.COMPUTE, *, timed: bool = False) -> Event:
+        """Return an event that happens once everything issued to the lane so far is done.
+
+        If `timed`, the card notes when it happens.
+        """
+        ...
+
+    def seconds_between(self, worker: int, begin: Event, end: Event) -> float:
+        """Return the time between two timed events of a worker that have happened."""
         ...
 
     def wait(self, worker: int, event: Event, lane: Lane = Lane.COMPUTE) -> None:

@@ -41,6 +41,9 @@ def test_mistakes_end_with_status_2(tofu: Tofu, tmp_path: Path) -> None:
         (("--plot", str(tmp_path / "no" / "f.svg")), "there is no folder"),
         (("--memory", "1kB"), "no plan was found that takes at most 1,000 bytes"),
         (("--memory", "lots"), "memory"),
+        (("--save", "/dev/null/plans"), "'/dev/null' is not a folder"),
+        (("--method", "data-parallel"), "makes one plan"),
+        (("--method", "nothing"), "there is no search method 'nothing'"),
     ):
         result = tofu(*ASKED, *wrong)
         assert result.exit_code == 2, result.output

@@ -49,7 +49,7 @@ def test_what_was_measured_is_used(tofu: Tofu, path: Path) -> None:
 def test_several_models_and_numbers_of_workers(tofu: Tofu, path: Path, tmp_path: Path) -> None:
     plan = tmp_path / "plan.json"
     mixed(training_graph()).save(plan)
-    shown = tofu("profile", "mlp", str(plan), "-w", "1", "-w", "2", "--save", str(path), "--json")
+    shown = tofu("profile", "mlp", str(plan), "-w", "1,2", "--save", str(path), "--json")
     rows = json.loads(shown.output)["programs"]
     assert [(row["model"], row["workers"]) for row in rows] == [("mlp", 1), ("mlp", 2), ("mlp", 4)]
     profile = load_machine(str(path)).profile

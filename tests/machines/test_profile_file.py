@@ -14,12 +14,12 @@ from tofu.errors import MachineError
 from tofu.machines.device_kind import DeviceKind
 from tofu.machines.machine import Level, Machine
 from tofu.machines.machine_file import load_machine
-from tofu.machines.profile import EngineTimes, Host, MeasuredTime, Profile, WakeTime
+from tofu.machines.profile import EngineTimes, Host, MeasuredTime, Profile, WakeTime, check_host
 from tofu.machines.profile_file import load_profile, profile_path, save_profile
 from tofu.machines.write_machine import save_machine
 from tofu.operators.kernels_version import kernels_version
 
-HOST = Host("some processor", 2, "2.0", "openblas", kernels_version())
+HOST = Host("some processor", 2, "2.0", "openblas", kernels_version("numpy"))
 KIND = DeviceKind("processor", 10**9, 2.5e9, (("float32", 8e9),), 2e-6, in_turn=True, wake_seconds=3e-6)
 MACHINE = Machine("box", (Level("core", 1e9, 1e-6),), ("core0", "core1"), ((0, 1),), 10**9, (KIND,) * 2)
 
@@ -59,10 +59,10 @@ def test_times_of_another_machine_or_version_are_refused(saved: Path) -> None:
         load_profile(path, "other")
     old = replace(profile(path), host=replace(HOST, kernels="0123456789ab"))
     save_profile(old, path)
-    with pytest.raises(MachineError, match=f"kernels 0123456789ab, but .* has kernels {kernels_version()}"):
+    with pytest.raises(MachineError, match=f"kernels 0123456789ab, but .* has kernels {HOST.kernels}"):
         load_machine(str(saved))
     with pytest.raises(MachineError, match=r"with processors 2, but here it is 4; delete the profile"):
-        HOST.check(replace(HOST, processors=4), "box.profile.json")
+        check_host(HOST, replace(HOST, processors=4), "box.profile.json")
 
 
 def test_devices_of_several_kinds_have_no_profile(saved: Path) -> None:
@@ -77,6 +77,10 @@ Change = Callable[[Any], object]
 
 def _engine(document: Any) -> Any:
     return document["engines"][0]
+
+
+def _other(document: Any) -> Any:
+    return {**_engine(document), "engine": "cuda", "threads": 1}
 
 
 def _row(document: Any) -> Any:
@@ -102,6 +106,13 @@ def _row(document: Any) -> Any:
         (lambda d: _row(d).pop(), r"\[0\] has 3 entries, not 4"),
         (lambda d: _row(d).__setitem__(0, []), r"\[1\] has the sizes of an entry before it"),
         (lambda d: d["measured_on"].update(numpy=2), "measured_on.numpy is 2; it must be a string"),
+        (lambda d: d["measured_on"].update(processors=0), "measured_on.processors is 0"),
+        (
+            lambda d: _engine(d).update(engine="tpu"),
+            r"engines\[0\].engine is 'tpu'; it must be numpy or cuda",
+        ),
+        (lambda d: _engine(d).update(engine="cuda"), "measured_on .*'card'"),
+        (lambda d: d["engines"].append(_other(d)), r"engines\[1\].engine is 'cuda'; it must be numpy"),
     ],
 )
 def test_malformed_profiles(saved: Path, change: Change, says: str) -> None:

@@ -19,7 +19,7 @@ from tofu.programs.program import Lane
 from tofu.runtime import numpy_engine, processor, profiling
 from tofu.runtime.instruction_times import MeasuredRound, ProgramWork, measured_round, usual_times
 from tofu.runtime.processor import machine_name, measure_processor
-from tofu.runtime.profiling import Profiler
+from tofu.runtime.profiling import Processor, Profiler
 from tofu.simulator import check_timeline
 
 from ..machines.test_profile_file import MACHINE
@@ -47,7 +47,7 @@ def program(batch: int = 8, workers: int = 1) -> PartitionedGraph:
 
 
 def test_programs_are_measured_once(path: Path) -> None:
-    profiler = Profiler(path, rounds=3, clock=ticking())
+    profiler = Profiler(path, Processor(ticking()), rounds=3)
     partitioned = program()
     work = ProgramWork.of(partitioned)
     assert work.places.keys() == {(0, index) for index in range(len(partitioned.programs[0].instructions))}
@@ -60,7 +60,7 @@ def test_programs_are_measured_once(path: Path) -> None:
     assert {each: time.amounts for each, time in found.items()} == work.amounts
     assert max(time.seconds for time in found.values()) == pytest.approx(2 * TICK)
     assert profiler.add(partitioned) == replace(added, measured=0, known=added.measured)
-    again = Profiler(path)
+    again = Profiler(path, Processor())
     assert again.machine == profiler.machine
     assert again.add(partitioned).measured == 0
     assert again.add(program(16)).measured > 0
@@ -72,7 +72,7 @@ def test_programs_are_measured_once(path: Path) -> None:
 
 
 def test_another_number_of_threads_is_measured_again(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    profiler = Profiler(path, rounds=1)
+    profiler = Profiler(path, Processor(), rounds=1)
     profiler.add(program())
     monkeypatch.setattr(profiling, "default_threads", lambda workers: 2)
     assert profiler.add(program()).known == 0
@@ -90,7 +90,7 @@ def test_workers_run_at_the_same_time(path: Path) -> None:
 
 
 def test_profiles_and_machines_of_others_are_left_alone(path: Path) -> None:
-    profiler = Profiler(path, rounds=1)
+    profiler = Profiler(path, Processor(), rounds=1)
     profiler.add(program())
     profile = profiler.machine.profile
     assert profile is not None
@@ -98,21 +98,23 @@ def test_profiles_and_machines_of_others_are_left_alone(path: Path) -> None:
     save_profile(other, profile_path(path))
     before = profile_path(path).read_bytes()
     with pytest.raises(MachineError, match=r"measured with numpy '1.0', but here it is '.+'; delete"):
-        Profiler(path)
+        Profiler(path, Processor())
     assert profile_path(path).read_bytes() == before
     profile_path(path).unlink()
     text = path.read_text()
     path.write_text(text.replace(machine_name(), "elsewhere"))
     with pytest.raises(MachineError, match=rf"describes 'elsewhere', but this machine is '{machine_name()}'"):
-        Profiler(path)
+        Profiler(path, Processor())
     path.write_text(text.replace("in_turn: true", "in_turn: false"))
-    with pytest.raises(MachineError, match=r"devices that are not served `in_turn`"):
-        Profiler(path)
+    with pytest.raises(MachineError, match=r"with `in_turn: false`, which run the engine cuda, but numpy is"):
+        Profiler(path, Processor())
 
 
 def test_nothing_is_measured_in_no_rounds(path: Path) -> None:
     with pytest.raises(MachineError, match="rounds is 0; measuring takes at least one"):
         tofu.machines.measure([program()], path, rounds=0)
+    with pytest.raises(MachineError, match="device is 'tpu'; it must be 'cpu' or 'gpu'"):
+        tofu.machines.measure([program()], path, device="tpu")
     assert not path.exists()
 
 

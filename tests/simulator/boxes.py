@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import tofu
-from tofu.analyzer.indices.region import Region, split, to_region, whole
+from tofu.analyzer.indices import region
+from tofu.analyzer.indices.region import Region, split, to_region
 from tofu.plans import Holding, Task
 from tofu.simulator import Simulation
 
@@ -61,11 +62,23 @@ GRAPHS: dict[str, Callable[[], Any]] = {
 }  # fmt: skip
 
 
-def timeline(simulation: Simulation) -> tuple[Any, ...]:
-    """All times of all jobs, and what they occupy."""
-    jobs, moments = simulation.jobs
+def whole(found: tofu.Timeline) -> tuple[Any, ...]:
+    """All that a time line says, whatever the numbers of its lanes."""
+    work, jobs = found.work, found.work.jobs
     lanes = [sorted(jobs.lane_names[lane] for lane in each) for each in jobs.lanes]
-    return simulation.nanoseconds, list(jobs.nanoseconds), lanes, moments.ready, moments.start
+    edges = [{(a, b) for a, b in pairs.tolist()} for pairs in (jobs.needs, jobs.order)]
+    others = list(work.kinds), work.instructions, work.workers, work.operations, work.sources, work.nbytes
+    return (
+        found.nanoseconds, list(jobs.nanoseconds), lanes, found.moments.ready, found.moments.start, edges,
+        others, found.times, found.time_shares,
+    )  # fmt: skip
+
+
+def timeline(simulation: Simulation) -> tuple[Any, ...]:
+    """The time line of a simulation, which also states the time of the whole."""
+    found = whole(simulation.timeline)
+    assert found[0] == simulation.nanoseconds
+    return found
 
 
 class Assignment:
@@ -114,12 +127,12 @@ class Assignment:
     def parts(self, shape: Sequence[int]) -> list[Holding]:
         axes = [axis for axis, extent in enumerate(shape) if extent > 1]
         if not axes or self.draw.random() < 0.3:
-            return [Holding(worker, to_region(whole(shape))) for worker in self.some_workers(0.5)]
+            return [Holding(worker, to_region(region.whole(shape))) for worker in self.some_workers(0.5)]
         axis = self.draw.choice(axes)
         count = min(shape[axis], self.draw.choice((2, 3, self.workers)))
         return [
             Holding(self.draw.randrange(self.workers), to_region(box))
-            for box in split(whole(shape), [axis], [count])
+            for box in split(region.whole(shape), [axis], [count])
         ]
 
     def some_workers(self, chance: float) -> list[int]:

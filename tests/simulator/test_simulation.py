@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import random
 import re
 import subprocess
 import sys
@@ -18,19 +19,22 @@ import tofu
 from tofu.analyzer.indices.region import split, to_region
 from tofu.errors import MachineError, PlanError
 from tofu.machines.machine import Machine
+from tofu.machines.machine_file import with_profile
+from tofu.machines.profile import EngineTimes, MeasuredTime, Profile, WakeTime
 from tofu.partitioner import simulation
 from tofu.partitioner.layouts.partial import is_partial
+from tofu.partitioner.layouts.parts import holdings
+from tofu.partitioner.layouts.step_split import Layout
 from tofu.plans import Holding, Spread, Task, compose
-from tofu.simulator import check_moments
+from tofu.runtime.instruction_times import ProgramWork
+from tofu.simulator import HeldCopy, check_timeline
 from tofu.simulator.block_cache import BlockCache
 from tofu.simulator.times import estimates
 
-from ..partitioner.lowering.assignments import MODELS, network, random_plan
-from .boxes import GRAPHS, Assignment, lstm, timeline
+from ..machines.test_profile_file import HOST
+from ..partitioner.lowering.assignments import MODELS, network, random_form, random_plan
+from .boxes import GRAPHS, Assignment, lstm, timeline, whole
 from .test_simulate import MACHINES, machine
-
-LANED = [name for name in MACHINES if name != "in turn"]
-"""Machines whose workers have a lane for computations and one for transfers."""
 
 LINKS: dict[str, Callable[[int], Machine]] = {
     "pairs": lambda workers: machine(workers, link_per_pair=True),
@@ -39,49 +43,27 @@ LINKS: dict[str, Callable[[int], Machine]] = {
 """FlexFlow's links, and links that several pairs of devices share."""
 
 
-def without_copies(plan: tofu.Plan) -> tofu.Plan:
-    """The same plan in which everyone reads homes, and what only copies reduce is reduced at home."""
-    reduced = {
-        name: replace(plan.layouts[name], form=copies[0].form, via=None)
-        for name, copies in plan.copies.items()
-        if is_partial(plan.layouts[name].form)
-    }
-    return replace(plan, layouts={**plan.layouts, **reduced}, copies={})
-
-
-def edges(jobs: Any) -> tuple[set[tuple[int, int]], ...]:
-    return tuple({(a, b) for a, b in pairs.tolist()} for pairs in (jobs.needs, jobs.order))
-
-
 def assert_equal_fronts(graph: Any, plan: tofu.Plan, on: Machine) -> None:
-    """The simulation of a plan has the jobs, the edges and the times of its program."""
-    expected = tofu.simulate(tofu.lower(graph, plan), on)
+    """The simulation of a plan has the time line of its program."""
     found = simulation(graph, plan, on)
-    jobs, moments = found.jobs
-    check_moments(jobs, moments)
-    wanted = expected.work.jobs
-    lanes = [sorted(wanted.lane_names[lane] for lane in each) for each in wanted.lanes]
-    times = expected.moments
-    assert timeline(found) == (
-        expected.nanoseconds, list(wanted.nanoseconds), lanes, times.ready, times.start
-    )  # fmt: skip
-    assert edges(jobs) == edges(wanted)
+    check_timeline(found.timeline)
+    assert timeline(found) == whole(tofu.simulate(tofu.lower(graph, plan), on))
 
 
 @pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("seed", range(len(LANED)))
+@pytest.mark.parametrize("seed", range(len(MACHINES)))
 def test_random_plans_have_the_time_lines_of_their_programs(name: str, seed: int) -> None:
     workers = 2 + seed % 4
     graph = network(name)
-    plan = without_copies(random_plan(graph, workers, seed))
-    assert_equal_fronts(graph, plan, MACHINES[LANED[seed]](workers))
+    plan = random_plan(graph, workers, seed)
+    assert_equal_fronts(graph, plan, MACHINES[list(MACHINES)[seed]](workers))
 
 
 @pytest.mark.parametrize("name", ["lstm", "gpt-1-16", "wresnet-10-1"])
 @pytest.mark.parametrize("method", ["recursive", "refine", "data-parallel"])
 def test_plans_of_methods_have_the_time_lines_of_their_programs(name: str, method: str) -> None:
     graph = network(name)
-    plan = without_copies(tofu.partition(graph, 2, method=method))
+    plan = tofu.partition(graph, 2, method=method)
     assert_equal_fronts(graph, plan, machine(2))
 
 
@@ -89,8 +71,8 @@ def test_plans_of_methods_have_the_time_lines_of_their_programs(name: str, metho
 def test_splits_by_one_step_have_the_time_lines_of_their_programs(variable: str) -> None:
     graph = network("mlp")
     split = {o.name: (variable,) if variable in o.bound.splits else (None,) for o in graph.operations}
-    whole = {t.name: (None,) for t in graph.tensors if t.alias is None}
-    assert_equal_fronts(graph, compose(graph, 2, split, whole), machine(2))
+    everywhere = {t.name: (None,) for t in graph.tensors if t.alias is None}
+    assert_equal_fronts(graph, compose(graph, 2, split, everywhere), machine(2))
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -107,19 +89,73 @@ def _number(graph: Any, name: str) -> int:
     return next(tensor.index for tensor in graph.tensors if tensor.name == name)
 
 
-def test_machines_are_refused_that_do_one_thing_at_a_time() -> None:
-    graph = network("mlp")
-    plan = without_copies(random_plan(graph, 2, 0))
-    with pytest.raises(MachineError, match=r"runs one thing at a time; use `tofu.simulate`"):
-        simulation(graph, plan, MACHINES["in turn"](2))
+def measured(program: Any, on: Machine, seed: int) -> Machine:
+    """The machine with a profile that has times of some of the program's work."""
+    draw = random.Random(seed)
+    kinds: dict[str, dict[Any, MeasuredTime]] = {}
+    work = ProgramWork.of(program).amounts
+    left_out = {kind for kind, _ in work if draw.random() < 0.2}
+    for (kind, sizes), amounts in work.items():
+        if kind not in left_out and (kind not in kinds or draw.random() < 0.8):
+            kinds.setdefault(kind, {})[sizes] = MeasuredTime(draw.uniform(1e-6, 1e-4), 0.0, amounts)
+    wakes = WakeTime(3, 7e-6) if draw.random() < 0.5 else WakeTime(0, 0.0)
+    threads = len(set(on.devices_of(program.workers)))
+    engine = EngineTimes("numpy", threads, 1, wakes, kinds)
+    return with_profile(on, Profile(on.name, HOST, (engine,), "slow.json"))
 
 
-def test_copies_are_refused() -> None:
-    graph = network("mlp")
-    plan = random_plan(graph, 3, 0)
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("kind", ["levels", "shared", "in turn"])
+def test_measured_times_give_the_time_lines_of_programs(name: str, kind: str) -> None:
+    graph = network(name)
+    plan = random_plan(graph, 3, len(kind))
+    on = measured(tofu.lower(graph, plan), MACHINES[kind](3), len(name))
+    assert_equal_fronts(graph, plan, on)
+
+
+@pytest.mark.parametrize("name", ["lenet", "lstm"])
+def test_default_plans_have_the_time_lines_of_their_programs(name: str) -> None:
+    graph = tofu.models.get(name, batch=16).training_graph()
+    plan = tofu.partition(graph, 4)
     assert plan.copies
-    with pytest.raises(PlanError, match="partition with keep=False"):
-        simulation(graph, plan, machine(3))
+    assert_equal_fronts(graph, plan, tofu.machines.load("dgx-1-v100"))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_copies_change(name: str) -> None:
+    """A proposal gives what a new simulation of the changed plan gives, and leaves no trace if refused."""
+    graph, on, draw = network(name), MACHINES["in turn"](4), random.Random(0)
+    plan = random_plan(graph, 4, 5)
+    found = simulation(graph, plan, on)
+    before = timeline(found)
+    copied = [tensor for tensor in plan.copies if not is_partial(plan.layouts[tensor].form)]
+    for _ in range(6):
+        tensor = draw.choice(copied)
+        layout = plan.layouts[tensor]
+        extents: dict[Any, int] = dict(enumerate(layout.shape))
+        listed = tuple(replace(c, form=random_form(draw, extents, 4)) for c in plan.copies[tensor])
+        changed = replace(plan, copies={**plan.copies, tensor: listed})
+        held = [holdings(Layout(layout.shape, copy.form, layout.factors)) for copy in listed]
+        found.propose({}, copies={tensor: held})
+        after = timeline(found)
+        assert after == timeline(simulation(graph, changed, on))
+        if draw.random() < 0.5:
+            found.accept()
+            plan, before = changed, after
+        else:
+            found.refuse()
+            assert timeline(found) == before
+    check_timeline(found.timeline)
+
+
+def test_a_copy_that_is_held_at_home_takes_no_time() -> None:
+    graph = network("lenet")
+    plan = tofu.partition(graph, 4)
+    tensor = next(iter(plan.copies))
+    found = simulation(graph, plan, machine(4))
+    found.propose({}, copies={tensor: [holdings(plan.layouts[tensor])] * len(plan.copies[tensor])})
+    alone = replace(plan, copies={name: each for name, each in plan.copies.items() if name != tensor})
+    assert whole(found.timeline)[:5] == whole(simulation(graph, alone, machine(4)).timeline)[:5]
 
 
 def times(simulation: Any) -> list[Any]:
@@ -151,7 +187,7 @@ def run_proposals(name: str, workers: int, links: str, count: int, seed: int = 0
         else:
             found.refuse()
             assert times(found) == before
-    check_moments(*found.jobs)
+    check_timeline(found.timeline)
 
 
 CASES = [(name, workers, links) for name in GRAPHS for workers in (4, 16) for links in LINKS]
@@ -202,16 +238,16 @@ def test_blocks_that_were_forgotten_are_made_again(monkeypatch: pytest.MonkeyPat
 def test_the_times_of_tasks_can_be_given() -> None:
     """Three times as slow as the estimates if nothing moves."""
     graph = network("mlp")
-    whole = {o.name: [Task(0, tuple((0, e) for e in o.bound.extents.values()))] for o in graph.operations}
+    alone = {o.name: [Task(0, tuple((0, e) for e in o.bound.extents.values()))] for o in graph.operations}
     made = {tensor for operation in graph.operations for tensor in operation.outputs}
     held = {
         t.name: [Holding(0, tuple((0, e) for e in t.shape))] for t in graph.tensors if t.index not in made
     }
     estimated = estimates(graph, machine(1), 1)
     slow = tofu.simulator.Simulation(
-        graph, machine(1), 1, whole, held, times=lambda *tasks: 3 * estimated(*tasks)
+        graph, machine(1), 1, alone, held, times=lambda *tasks: 3 * estimated(*tasks)
     )
-    assert slow.nanoseconds == 3 * tofu.simulator.Simulation(graph, machine(1), 1, whole, held).nanoseconds
+    assert slow.nanoseconds == 3 * tofu.simulator.Simulation(graph, machine(1), 1, alone, held).nanoseconds
 
 
 DIGEST = """
@@ -222,7 +258,7 @@ import sys
 if sys.argv[1] == "plain":
     sys.modules["numba"] = None
 from tests.simulator.test_simulation import digest
-from tofu.simulator.compiled import COMPILED
+from tofu.support.compiled import COMPILED
 print(COMPILED, digest())
 """
 
@@ -304,6 +340,7 @@ ERRORS: dict[str, tuple[Callable[[Toy], object], str]] = {
         "give 'embed_weight' the holdings",
     ),
     "stops": (lambda t: t.simulation.propose({}, stops={"data": []}), "'data' has stops but no holdings"),
+    "copies": (lambda t: t.simulation.propose({}, copies={"data": [[]]}), "'data' has 0 copies, but"),
     "twice": (lambda t: t.hold(t.source, 2 * t.data), "twice; name each worker once"),
     "nothing to accept": (lambda t: t.simulation.accept(), "there is no open proposal; call propose first"),
     "nothing to refuse": (lambda t: t.simulation.refuse(), "there is no open proposal; call propose first"),
@@ -352,3 +389,40 @@ def test_what_is_missing_at_the_beginning_is_named() -> None:
         state.simulation(machine(4), order=backwards)
     with pytest.raises(PlanError, match="give one for each"):
         state.simulation(machine(4), times=lambda *tasks: np.zeros(0))
+
+
+COPY_ERRORS: dict[str, tuple[str, dict[str, Any], str]] = {
+    "tensor": ("datx", {}, "there is no tensor 'datx' to copy; did you mean 'data'?"),
+    "source": ("data", {"source": 1}, "copy 1 of tensor 'data' is made from version 1; choose one of 0 to 0"),
+    "readers": ("data", {"readers": ()}, "copy 1 of tensor 'data' has no readers; name the operations"),
+    "operation": ("data", {"readers": ("lstm",)}, "there is no operation 'lstm'"),
+    "not read": ("learning_rate", {}, "does not read it"),
+    "gap": ("data", {"holdings": ()}, "tensor 'data': the parts cover 0 of"),
+}
+
+
+@pytest.mark.parametrize("name", COPY_ERRORS)
+def test_copies_that_cannot_be_are_refused(name: str) -> None:
+    tensor, changes, message = COPY_ERRORS[name]
+    state = Assignment(lstm(), 4, 0)
+    graph = state.graph
+    data = next(t for t in graph.tensors if t.name == "data")
+    reader = next(o.name for o in graph.operations if data.index in o.inputs)
+    held = [Holding(0, tuple((0, extent) for extent in data.shape))]
+    copy = replace(HeldCopy(held, (reader,)), **changes)
+    with pytest.raises(PlanError, match=re.escape(message)):
+        state.simulation(machine(4), copies={tensor: [copy]})
+
+
+def test_a_copy_is_made_after_its_source_and_read_instead_of_others() -> None:
+    state = Assignment(lstm(), 4, 0)
+    graph = state.graph
+    tensor = max(graph.tensors, key=lambda t: sum(t.index in o.inputs for o in graph.operations))
+    first, second, *_ = [o.name for o in graph.operations if tensor.index in o.inputs]
+    held = [Holding(0, tuple((0, extent) for extent in tensor.shape))]
+    for copies, message in (
+        ([HeldCopy(held, (second,)), HeldCopy(held, (first,), 1)], "is made before version 1"),
+        ([HeldCopy(held, (first,)), HeldCopy(held, (first, second))], "reads another version"),
+    ):
+        with pytest.raises(PlanError, match=message):
+            state.simulation(machine(4), copies={tensor.name: copies})

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from tofu import tdl
 from tofu.errors import PlanError
 from tofu.partitioner import partition
-from tofu.partitioner.costs.cover import cover
 from tofu.partitioner.lowering.lowering import lower
+from tofu.programs.cover import cover
 from tofu.programs.program import BufferKind, Compute, MultiFetch, Reduce
 
 COMBINE = {"Sum": np.add, "Max": np.maximum, "Min": np.minimum, "Prod": np.multiply}

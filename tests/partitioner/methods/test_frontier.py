@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -9,9 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tofu
+from tofu.dataflow.recompute import recomputed
 from tofu.errors import PlanError
 from tofu.partitioner import least_peak_bytes, partition, peak_bytes
-from tofu.partitioner.methods.frontier import FrontierPoint, least_seconds, unbeaten
+from tofu.partitioner.methods.frontier import FrontierPoint, unbeaten
+from tofu.partitioner.methods.frontier_bounds import least_seconds
 from tofu.partitioner.problem.classes import build_problem
 from tofu.simulator.times import estimates
 
@@ -39,9 +42,10 @@ def test_what_is_left_is_what_nothing_beats(pairs):
 def test_points_are_what_their_plans_take(graph, found):
     assert len(found.points) > 1
     for point in found.points:
-        point.plan.verify(graph)
-        assert point.peak_bytes == peak_bytes(graph, point.plan)
-        assert point.seconds == tofu.simulate(tofu.lower(graph, point.plan), MACHINE).seconds
+        own = recomputed(graph, point.recompute)
+        point.plan.verify(own)
+        assert point.peak_bytes == peak_bytes(own, point.plan)
+        assert point.seconds == tofu.simulate(tofu.lower(own, point.plan), MACHINE).seconds
         assert point.plan.step_seconds == point.seconds
     for one, other in pairwise(found.points):
         assert one.peak_bytes < other.peak_bytes
@@ -49,11 +53,26 @@ def test_points_are_what_their_plans_take(graph, found):
 
 
 def test_nothing_is_below_what_is_proven(graph, found):
-    (least,) = found.lower
-    assert least.peak_bytes == least_peak_bytes(graph, 4)
+    assert found.lower[0].peak_bytes == least_peak_bytes(graph, 4)
+    for one, other in pairwise(found.lower):
+        assert one.peak_bytes < other.peak_bytes
+        assert one.seconds > other.seconds
     for point in found.points:
-        assert point.seconds >= least.seconds > 0
-        assert point.peak_bytes >= least.peak_bytes
+        assert point.peak_bytes >= found.lower[0].peak_bytes
+        proven = [stair.seconds for stair in found.lower if stair.peak_bytes <= point.peak_bytes]
+        assert point.seconds >= proven[-1] > 0
+
+
+def test_slow_links_raise_the_bound(graph):
+    """On links that are far slower than the devices, the bytes within the memory decide."""
+    fast = tofu.machines.load(MACHINE)
+    slow = replace(fast, levels=tuple(replace(level, bytes_per_second=1e7) for level in fast.levels))
+    found = tofu.frontier(graph, 4, slow, recompute=(1,))
+    computing = tofu.frontier(graph, 4, fast, recompute=(1,)).lower[0].seconds
+    assert found.lower[-1].seconds > 10 * computing
+    for point in found.points:
+        proven = [stair.seconds for stair in found.lower if stair.peak_bytes <= point.peak_bytes]
+        assert point.seconds >= proven[-1]
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3, 6])
@@ -66,6 +85,17 @@ def test_no_plan_computes_in_less(graph, workers):
         line = tofu.simulate(tofu.lower(graph, partition(graph, workers, method)), machine)
         assert least <= line.compute_seconds + 1e-12
         assert workers > 1 or line.compute_seconds == pytest.approx(least)
+
+
+def test_what_is_allowed_more_never_raises_the_stairs():
+    """Activations that may be computed again take less memory, at the price of time."""
+    deep = tofu.models.get("lstm", batch=64).training_graph()
+    kept, again = (tofu.frontier(deep, 2, MACHINE, recompute=allowed) for allowed in ((1,), (1, 4)))
+    for point in kept.points:
+        assert again.plan(memory=point.peak_bytes).step_seconds <= point.seconds
+    assert again.points[0].peak_bytes < kept.points[0].peak_bytes
+    assert again.points[0].recompute == 4
+    assert again.lower[0].peak_bytes <= kept.lower[0].peak_bytes
 
 
 def test_plans_are_chosen_by_memory_or_by_time(found):

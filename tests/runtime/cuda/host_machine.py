@@ -1,8 +1,9 @@
 """The CUDA engine's commands on the processor: kernels behind the shim, libraries by NumPy.
 
 Streams are queues. They advance in an order that only events hold back: at random, or one as far ahead and
-another as far behind as events let them be, so that a missing edge shows as a wrong result. All memory lies
-between bands that nothing may write.
+another as far behind as events let them be, so that a missing edge shows as a wrong result. Each has a clock,
+which every command moves by a tick, and an event to its own time if that is later. All memory lies between
+bands that nothing may write.
 """
 
 from __future__ import annotations
@@ -26,11 +27,15 @@ from ...operators.cuda.vendor_stand_ins import run_convolution, run_product
 from .guards import GUARD, GUARD_BYTES, Block
 
 ALIGNMENT_BYTES = 256
+TICK = 2.0**-16
+"""The seconds that every command takes by the streams' clocks."""
 
 
 @dataclass(eq=False)
 class Event:
-    """Happens when its stream comes to it."""
+    """Happens when its stream comes to it, at a time by the stream's clock."""
+
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -91,6 +96,7 @@ class HostMachine:
         self._queues: Queues = [deque() for _ in range(len(Lane) * self.workers)]
         self._memory: list[np.ndarray[Any, Any]] = []
         self._happened: set[Event] = set()
+        self._clocks = [0.0] * len(self._queues)
         self.issued = [[] for _ in range(self.workers)]
 
     def require(self, nbytes: Sequence[int]) -> None:
@@ -122,10 +128,14 @@ class HostMachine:
         assert not self.closed
         self._queues[len(Lane) * worker + lane].append(command)
 
-    def record(self, worker: int, lane: Lane = Lane.COMPUTE) -> Event:
+    def record(self, worker: int, lane: Lane = Lane.COMPUTE, *, timed: bool = False) -> Event:
         event = Event()
         self._queues[len(Lane) * worker + lane].append(Record(event))
         return event
+
+    def seconds_between(self, worker: int, begin: Event, end: Event) -> float:
+        assert {begin, end} <= self._happened
+        return end.seconds - begin.seconds
 
     def wait(self, worker: int, event: Event, lane: Lane = Lane.COMPUTE) -> None:
         self._queues[len(Lane) * worker + lane].append(Wait(event))
@@ -184,9 +194,10 @@ class HostMachine:
         entry = self._queues[stream].popleft()
         match entry:
             case Record(event):
+                event.seconds = self._clocks[stream]
                 self._happened.add(event)
-            case Wait():
-                pass
+            case Wait(event):
+                self._clocks[stream] = max(self._clocks[stream], event.seconds)
             case KernelLaunch():
                 self.kernels.run(entry)
             case MemoryCopy(target, source, nbytes):
@@ -196,4 +207,5 @@ class HostMachine:
             case Convolution():
                 run_convolution(entry)
         if not isinstance(entry, Record | Wait):
+            self._clocks[stream] += TICK
             self.issued[stream // len(Lane)].append(entry)

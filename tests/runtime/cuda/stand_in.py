@@ -19,11 +19,11 @@ import pytest
 from tofu.operators.cuda.launch.commands import Command, KernelLaunch, MemoryCopy
 from tofu.operators.cuda.vendor import cublas, cudnn
 from tofu.programs.program import Lane
-from tofu.runtime.cuda import cards, cupy_machine
+from tofu.runtime.cuda import card_times, cards, cupy_machine, inspection
 
 from .host_machine import Compiled, HostMachine, Queues, Record, Wait
 
-MOST_STREAMS = 32
+MOST_STREAMS = 48
 NAMES = {
     2: "cudaErrorMemoryAllocation: out of memory",
     100: "cudaErrorNoDevice: no CUDA-capable device is detected",
@@ -54,6 +54,7 @@ class OutOfMemoryError(MemoryError):
 class StandIn:
     """`cards` devices with `capacity` bytes each. `calls` are names of calls with the device then current.
 
+    Cards take their `names` in turn. `version` is that of CuPy.
     `broken` are calls that fail, with the status of CUDA. A stream of `endless` never ends.
     """
 
@@ -66,6 +67,8 @@ class StandIn:
     broken: dict[str, int] = field(default_factory=dict)
     endless: set[int] = field(default_factory=set)
     closed: list[str] = field(default_factory=list)
+    names: tuple[str, ...] = ("NVIDIA H100 80GB HBM3",)
+    version: str = "14.0"
 
     def __post_init__(self) -> None:
         self.host = HostMachine(MOST_STREAMS, self.kernels)
@@ -89,11 +92,11 @@ class StandIn:
             raise CUDARuntimeError(900)
 
     @contextmanager
-    def current(self, device: int) -> Iterator[None]:
+    def current(self, device: int) -> Iterator[Any]:
         before = self.device
         self._thread.device = device
         try:
-            yield
+            yield SimpleNamespace(compute_capability="90")
         finally:
             self._thread.device = before
 
@@ -108,7 +111,9 @@ class StandIn:
 
     def module(self) -> Any:
         """Return a module in place of `cupy`."""
-        return SimpleNamespace(cuda=_cuda(self), RawModule=_raw_module(self), RawKernel=self._kernel)
+        return SimpleNamespace(
+            cuda=_cuda(self), RawModule=_raw_module(self), RawKernel=self._kernel, __version__=self.version
+        )
 
     def _kernel(self, code: str, name: str) -> Callable[..., None]:
         """A kernel with numbers for arguments, which does nothing that shows."""
@@ -166,14 +171,21 @@ def _cuda(own: StandIn) -> Any:
 
     class Event:
         def __init__(self, disable_timing: bool) -> None:
-            assert disable_timing, "timing makes events slow"
-            own.call("Event")
+            own.call("Event" if disable_timing else "timed Event")
             self.device = own.device
+            self.timed = not disable_timing
 
         def record(self, stream: Stream) -> None:
             own.call("record", stream.device)
             own.call("record", self.device)
             self.happens = own.host.record(stream.number)
+
+    def elapsed(begin: Event, end: Event) -> float:
+        """Return milliseconds."""
+        assert begin.timed, "only events that are timed have a time"
+        assert end.timed, "only events that are timed have a time"
+        own.call("eventElapsedTime", begin.device, capturable=False)
+        return 1000 * own.host.seconds_between(0, begin.happens, end.happens)
 
     class Memory:
         def __init__(self, size: int) -> None:
@@ -194,7 +206,13 @@ def _cuda(own: StandIn) -> Any:
         "memory": SimpleNamespace(OutOfMemoryError=OutOfMemoryError),
     }
     return SimpleNamespace(
-        Stream=Stream, Event=Event, Memory=Memory, Device=own.current, runtime=_runtime(own), **errors
+        Stream=Stream,
+        Event=Event,
+        Memory=Memory,
+        Device=own.current,
+        get_elapsed_time=elapsed,
+        runtime=_runtime(own),
+        **errors,
     )
 
 
@@ -222,6 +240,9 @@ def _runtime(own: StandIn) -> Any:
         CUDARuntimeError=CUDARuntimeError,
         getDeviceCount=count,
         getDevice=lambda: own.device,
+        getDeviceProperties=lambda card: {"name": own.names[card % len(own.names)].encode()},
+        driverGetVersion=lambda: 13000,
+        runtimeGetVersion=lambda: 12090,
         memGetInfo=lambda: (own.capacity - own.used[own.device], own.capacity),
         memcpyAsync=copy,
         memsetAsync=fill,
@@ -311,7 +332,8 @@ def installed(own: StandIn, monkeypatch: pytest.MonkeyPatch) -> StandIn:
 
     module = own.module()
     monkeypatch.setattr(cublas, "WORKSPACE_BYTES", 1 << 16)
-    for user in (cupy_machine, cards):
+    monkeypatch.setattr(cublas, "version", lambda: "13.1.0")
+    for user in (cupy_machine, cards, card_times, inspection):
         monkeypatch.setattr(user, "library", lambda name, purpose: module)
     monkeypatch.setattr(cublas, "Cublas", Blas)
     monkeypatch.setattr(cudnn, "Plans", Plans)

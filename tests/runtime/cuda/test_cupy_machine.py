@@ -51,6 +51,7 @@ def test_an_engine_learns_on_two_cards(cuda: StandIn, host: Bench) -> None:
     kinds = Counter(name for name, _ in cuda.calls)
     assert kinds["begin_capture thread local"] == kinds["end_capture"] == 1
     assert kinds["graphLaunch"] == 2
+    assert kinds["timed Event"] == 0
     assert cuda.device == 0
     assert cuda.used == [0, 0]
     assert sorted(cuda.closed) == ["cublas"] * 4 + ["cudnn"] * 4

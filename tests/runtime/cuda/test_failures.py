@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import re
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from tofu.errors import ExecutionError
+from tofu.programs.memory import MemoryPlan
+from tofu.programs.program import PartitionedGraph
+from tofu.runtime.cuda.engine import CudaEngine
+from tofu.runtime.engine import Watch
 from tofu.runtime.executor import Executor
+from tofu.runtime.timing import StepSeconds
 
 from .bench import Bench, learned, over, start
 from .graphs import graph
 from .guards import intact
+from .host_machine import TICK
 
 
 def test_the_operation_that_makes_what_is_no_number_is_named(bench: Bench) -> None:
@@ -38,6 +45,24 @@ def test_every_operator_is_timed(bench: Bench) -> None:
         assert executor.operator_seconds.keys() == processor.operator_seconds.keys()
         assert min(executor.operator_seconds.values()) > 0
     assert bench.machine.captures == 0
+
+
+def test_an_instruction_takes_as_long_as_its_commands(host: Bench) -> None:
+    """By the stand-in's clocks, whatever runs in other streams meanwhile; waits do not count.
+
+    Without access between the cards, transfers copy piece by piece.
+    """
+    partitioned, values = over(graph("residual"), 2), start(graph("residual"))
+    seconds = StepSeconds(partitioned)
+
+    def make(partitioned: PartitionedGraph, memory: MemoryPlan, watch: Watch) -> CudaEngine:
+        return host.maker(islands=[0, 1])(partitioned, memory, replace(watch, seconds=seconds))
+
+    with Executor(partitioned, make_engine=make) as executor:
+        learned(executor, values, steps=2)
+    issued = [[len(each) * TICK for each in prepared.commands] for prepared in host.engine._prepared]
+    assert seconds.seconds == issued
+    assert max(map(max, issued)) > TICK
 
 
 def test_an_index_that_is_none_is_named(bench: Bench) -> None:

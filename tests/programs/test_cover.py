@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tofu.partitioner.costs.cover import contains, cover, elements
+from tofu.programs.cover import contains, cover, elements
 
 INTERVALS = st.tuples(st.integers(0, 5), st.integers(0, 5)).map(sorted).map(tuple)
 BOXES = st.tuples(INTERVALS, INTERVALS)

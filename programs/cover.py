@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ...analyzer.indices.region import Region
+from ..analyzer.indices.region import Region
 
 Holder = tuple[int, Region]
 """A worker and a region that it holds."""

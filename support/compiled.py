@@ -59,6 +59,11 @@ def filled(count: int, value: int) -> Numbers:
     return np.full(count, value, np.int64) if COMPILED else [value] * count
 
 
+def put(values: Numbers, at: slice, value: int) -> None:
+    """Write one integer to all places of a range."""
+    values[at] = value if COMPILED else [value] * (at.stop - at.start)
+
+
 def longer(values: Numbers, length: int) -> Numbers:
     """Return integers with room for at least `length`, and for more if there was too little."""
     if len(values) >= length:

@@ -1,0 +1,115 @@
+"""Frontiers of step time and memory, with what others would take (TensorOpt, figures 6 to 8, table 3).
+
+    python -m benchmarks.frontiers MODEL[:BATCH] ... [--machine dgx-1-v100] [--workers 8] [--save FILE]
+
+Each model's frontier is found without a limit of memory. A row has its points, what is proven, the seconds of
+the processor, and how the plans compare that other systems are limited to, each simulated and with its arena:
+
+    data parallel    the baseline `data-parallel`
+    least time       the fastest plan, whatever its memory (OptCNN, and FlexFlow without placement)
+    no replication   the plan of `refine` that splits all that can be split (Tofu)
+    one mesh         the best mesh of `megatron`, if the model has the layers for it (Mesh-TensorFlow)
+
+`gap` is how far the fastest plan within an amount of memory is above what is proven for it, at the least
+memory, at the most, and between them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import tofu
+from tofu.dataflow.graph import Graph
+from tofu.machines.machine import Machine
+from tofu.partitioner import Plan, lower, partition, peak_bytes
+from tofu.partitioner.methods.frontier import Frontier
+
+from .machine import described
+from .record import keep
+
+SEARCHES: dict[str, dict[str, Any]] = {
+    "data parallel": {"method": "data-parallel"},
+    "no replication": {"method": "refine", "replicate": False, "keep": False},
+    "one mesh": {"method": "megatron"},
+}
+
+
+def row(name: str, batch: int | None, machine: Machine, workers: int) -> dict[str, Any]:
+    """Return the frontier of a model, and the plans of others."""
+    options = {} if batch is None else {"batch": batch}
+    graph = tofu.models.get(name, **options).training_graph()
+    start = time.process_time()
+    found = tofu.frontier(graph, workers, machine, "unlimited")
+    seconds = time.process_time() - start
+    others = {}
+    for title, settings in SEARCHES.items():
+        try:
+            plan = partition(graph, workers, **settings)
+        except tofu.PlanError as error:
+            others[title] = {"refused": str(error)}
+            continue
+        others[title] = _figures(graph, plan, machine)
+    return {
+        "model": name,
+        "batch": batch,
+        "machine": machine.name,
+        "workers": workers,
+        "operations": len(graph.operations),
+        "seconds": round(seconds, 1),
+        "points": [
+            {"seconds": p.seconds, "peak_bytes": p.peak_bytes, "recompute": p.recompute} for p in found.points
+        ],
+        "lower": [{"seconds": p.seconds, "peak_bytes": p.peak_bytes} for p in found.lower],
+        "gap": _gaps(found),
+        "others": others,
+    }
+
+
+def _figures(graph: Graph, plan: Plan, machine: Machine) -> dict[str, Any]:
+    return {
+        "seconds": tofu.simulate(lower(graph, plan), machine).seconds,
+        "peak_bytes": peak_bytes(graph, plan),
+    }
+
+
+def _gaps(found: Frontier) -> list[float]:
+    """Return the gap in time at the least memory of a point, half way, and at the most."""
+    least, most = found.points[0].peak_bytes, found.points[-1].peak_bytes
+    gaps = []
+    for memory in (least, (least + most) // 2, most):
+        seconds = next(p.seconds for p in reversed(found.points) if p.peak_bytes <= memory)
+        proven = next(p.seconds for p in reversed(found.lower) if p.peak_bytes <= memory)
+        gaps.append(round(seconds / proven - 1, 4))
+    return gaps
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("models", nargs="+", metavar="MODEL[:BATCH]")
+    parser.add_argument("--machine", default="dgx-1-v100")
+    parser.add_argument("--workers", type=int, default=8)
+    parser.add_argument("--save", type=Path, help="add the results to this file")
+    arguments = parser.parse_args()
+    results: list[dict[str, Any]] = []
+    if arguments.save is not None and arguments.save.exists():
+        results = json.loads(arguments.save.read_text(encoding="utf-8"))["results"]
+    for model in arguments.models:
+        name, _, batch = model.partition(":")
+        made = row(
+            name, int(batch) if batch else None, tofu.machines.load(arguments.machine), arguments.workers
+        )
+        key = ("model", "batch", "machine", "workers")
+        results = [each for each in results if any(each[field] != made[field] for field in key)]
+        results.append(made)
+        print(json.dumps({field: made[field] for field in (*key, "seconds", "gap")}), flush=True)
+        keep({**described(), "results": results}, arguments.save)
+
+
+if __name__ == "__main__":
+    main()

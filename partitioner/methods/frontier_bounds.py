@@ -1,0 +1,173 @@
+"""Prove what no plan can beat: the time of an iteration, for rising amounts of memory.
+
+The busiest worker computes at least the mean over all workers of the sum over operations, each in the split
+in which that is least. And every byte that moves passes the link of the worker that fetches it:
+
+    time(x)  >=  sum over o of the least mean time of o                          for every plan x in steps
+    time(x)  >=  least bytes moved within the memory / (workers * bandwidth)     if x repeats no computation
+
+The bytes within a limit of memory have a Lagrangian bound, see `lagrangian`. Neither bound counts that
+operations wait for what they read, so simulated times are above. Implemented in: `least_seconds`, `_moved`
+(the two bounds), `lower_staircase` (the higher one, by memory).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import permutations
+
+import numpy as np
+
+from ...analyzer.bind.bound import Bound
+from ...dataflow.graph import Graph, Operation
+from ...machines.machine import Machine
+from ...simulator.times import NANOSECONDS, TaskTimes
+from ..layouts.choices import operator_choices, splittable
+from ..layouts.step_split import prime_factors
+from ..plans.space import Space
+from ..problem.classes import build_problem
+from ..problem.live_bytes import LiveBytes
+from ..problem.plan_choices import Choices
+from ..problem.problem import Chosen, Problem
+from ..problem.sequences import all_sequences, sequence_count
+from .lagrangian import ascend
+from .method import Method, find_method
+from .search import searched
+
+MOST_SEQUENCES = 1 << 14
+"""Operations that can be split in more ways count nothing in the bound on computations."""
+
+MOST_TIMES = 8
+"""Prices rise until plans move this many times the bytes that they move without a limit."""
+
+STAIRS = 5
+"""The most limits of memory for which bytes are bounded."""
+
+
+@dataclass(frozen=True, slots=True)
+class LowerPoint:
+    """A bound on the time of plans with little memory."""
+
+    seconds: float
+    """The time of an iteration that every plan in steps takes that has less memory than the next point.
+
+    If it falls at the next point, it holds for plans that repeat no computation.
+    """
+
+    peak_bytes: int
+    """The memory from which on that bound holds; every plan in steps takes that of the first point."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounded:
+    """A search whose plans are to be bounded."""
+
+    graphs: Sequence[Graph]
+    """The graph, and those that compute activations again."""
+
+    workers: int
+    """The number of workers."""
+
+    machine: Machine
+    """The machine."""
+
+    method: Method
+    """The search that finds plans; its bounds hold for all."""
+
+    times: TaskTimes
+    """The times of tasks."""
+
+    least_bytes: int
+    """The memory that every plan in steps needs."""
+
+
+def lower_staircase(known: Bounded, found: Sequence[tuple[int, int]]) -> tuple[LowerPoint, ...]:
+    """Return what no plan in steps that repeats no computation is below.
+
+    `found` are the memory and the moved bytes of plans, by rising memory. Where even their bytes take less
+    time to move than operations to compute, bytes are not bounded.
+    """
+    computing = least_seconds(build_problem(known.graphs[0]), known.workers, known.times)
+    rate = _inward(known.machine, known.workers)
+    limits = [memory for memory, _ in found if memory > known.least_bytes]
+    limits = [limits[place * len(limits) // STAIRS] for place in range(STAIRS) if limits]
+    cuts = list(dict.fromkeys(limits))
+    stairs: list[LowerPoint] = []
+    for start, end in zip([known.least_bytes, *cuts], [*cuts, None], strict=True):
+        moved = min((nbytes for memory, nbytes in found if end is None or memory < end), default=None)
+        seconds = computing
+        if rate is not None and (moved is None or moved / rate > computing):
+            seconds = max(seconds, min(_moved(known, graph, end) for graph in known.graphs) / rate)
+        stairs.append(LowerPoint(seconds, start))
+    return _falling(stairs)
+
+
+def _falling(stairs: Sequence[LowerPoint]) -> tuple[LowerPoint, ...]:
+    """Return stairs that fall: what is proven for more memory holds for less."""
+    falling: list[LowerPoint] = []
+    for stair in reversed(stairs):
+        if falling and stair.seconds <= falling[-1].seconds:
+            falling[-1] = replace(falling[-1], peak_bytes=stair.peak_bytes)
+        else:
+            falling.append(stair)
+    return tuple(reversed(falling))
+
+
+def _inward(machine: Machine, workers: int) -> float | None:
+    """Return the bytes a second that can reach all workers together; None if that is not known."""
+    devices = machine.devices_of(workers)
+    if not machine.levels or machine.link_per_pair or len(set(devices)) < workers or workers == 1:
+        return None
+    return workers * machine.levels[-1].bytes_per_second / machine.levels[-1].rails
+
+
+def _moved(known: Bounded, graph: Graph, below: int | None) -> int:
+    """Return a bound on the bytes that plans move that repeat nothing and need less memory than `below`."""
+    workers, quick = known.workers, find_method("refine") if known.method.closes_gap else known.method
+    kept = build_problem(graph, space=Space(True, "batch", True))
+    problem = replace(kept, repeats=frozenset(), priced=False)
+    free = searched(problem, workers, known.method)
+    bound = free.lower_bound.value
+    if below is None:
+        return bound
+    live = LiveBytes.of(problem)
+
+    def search(priced: Problem) -> tuple[Choices, int]:
+        solution = searched(priced, workers, quick)
+        chosen = Chosen(problem, solution.factors, solution.strategies, solution.dimensions)
+        return (solution.strategies, solution.dimensions), problem.objective.total(chosen)
+
+    start = ((free.strategies, free.dimensions), free.cost.value)
+    prices = ascend(live, workers, (below - 1) * workers, start, MOST_TIMES * free.cost.value, search)
+    if not prices.of:
+        return bound
+    proof = searched(prices.priced(), workers, known.method)
+    return max(bound, prices.bound(proof.lower_bound.value))
+
+
+def least_seconds(problem: Problem, workers: int, times: TaskTimes) -> float:
+    """Return a lower bound on the time in which some worker computes, for every plan in steps."""
+    known: dict[tuple[Bound, tuple[str, ...]], float] = {}
+    total = 0.0
+    for number, (bound, operation) in enumerate(zip(problem.operators, problem.leaders, strict=True)):
+        touched = (*operation.inputs, *operation.outputs)
+        key = bound, tuple(problem.graph.tensors[tensor].dtype for tensor in touched)
+        if key not in known:
+            known[key] = _least_mean(operation, workers, times)
+        total += known[key] * problem.members[number]
+    return total / NANOSECONDS
+
+
+def _least_mean(operation: Operation, workers: int, times: TaskTimes) -> float:
+    """Return the least mean time of the workers in nanoseconds, over all splits in steps in any order."""
+    bound = operation.bound
+    labels = splittable(bound)
+    least = []
+    for factors in set(permutations(prime_factors(workers))):
+        if sequence_count(labels, factors, True) > MOST_SEQUENCES:
+            return 0.0
+        boxes = operator_choices(bound, all_sequences(labels, factors, True), factors).boxes
+        each = times(operation, np.tile(np.arange(workers), len(boxes)), boxes.reshape(-1, *boxes.shape[2:]))
+        least.append(float(each.reshape(-1, workers).mean(axis=1).min()))
+    return min(least)

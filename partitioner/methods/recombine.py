@@ -1,0 +1,110 @@
+"""Recombine plans: the frontier of time and memory over the choices that they make.
+
+    variables    for every class of operations and of tensors, one of the choices that some plan makes for it
+    objectives   time(x)    the sum of the objective's tables, such as `step-time`
+                 memory(x)  the bytes live on all workers while one operation computes, see `LiveBytes`
+    result       plans at the points of the frontier of both sums (TensorOpt, definition 1)
+
+If the classes have few choices, all are considered. The frontier is that of these sums: the time of a
+simulated iteration, and arenas, are to be found for its plans. Implemented in: `recombined` (plans),
+`solvers.frontier` (the frontier).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from ..layouts.choices import (
+    OperatorChoices,
+    TensorChoices,
+    operator_choices,
+    splittable,
+    tensor_choices,
+)
+from ..plans.cost import Cost
+from ..plans.plan import Plan
+from ..problem.factor_graph import factor_graph, joint_choices
+from ..problem.live_bytes import LiveBytes
+from ..problem.plan_choices import Choices, choices_of
+from ..problem.problem import Problem
+from ..problem.sequences import all_sequences, sequence_count
+from ..problem.solution import assigned
+from ..problem.unpriced import Unpriced
+from ..solvers.elimination import WidthError
+from ..solvers.frontier import least_frontier
+from ..solvers.pair_table import PairTable
+from .method import Method
+from .search import plan_of
+
+POINTS = 16
+"""The number of points that are kept of an entry of a table, and so of plans."""
+
+FEW = 24
+"""All choices are considered if no class has more."""
+
+TABLE_LIMIT = 1 << 22
+"""The largest number of entries, and of points, of a table."""
+
+
+def recombined(problem: Problem, workers: int, plans: Sequence[Plan], method: Method) -> Iterator[Plan]:
+    """Yield plans of a problem at the frontier of its objective and live bytes, given plans in its steps.
+
+    Without such plans, for one worker, or if tables are too large, there are none.
+    """
+    factors = problem.objective.factors(workers)
+    fitting = [choices_of(problem, plan) for plan in plans if plan.in_steps and plan.factors == factors]
+    if not fitting or not factors:
+        return
+    operators, tensors = _choices(problem, factors, fitting)
+    live = LiveBytes.of(problem)
+    totals = live.totals(*fitting[0], factors)
+    fullest = totals.index(max(totals))
+    domains, times = factor_graph(problem, operators, tensors)
+    held = replace(
+        problem,
+        objective=Unpriced(factors),
+        prices=live.prices(Fraction(1)),
+        buffer_prices=live.buffer_prices({fullest: Fraction(1)}, workers),
+    )
+    _, memory = factor_graph(held, operators, tensors)
+    pairs = [PairTable(scope, time, bytes_) for (scope, time), (_, bytes_) in zip(times, memory, strict=True)]
+    try:
+        found = least_frontier(domains, pairs, points_limit=POINTS, table_limit=TABLE_LIMIT)
+    except WidthError:
+        return
+    for point, (time, _) in enumerate(found.points.tolist()):
+        solution = assigned(
+            factors, operators, tensors, found.assignment(point), cost=Cost(time, problem.objective.unit)
+        )
+        yield plan_of(problem, solution, workers, method)
+
+
+def _choices(
+    problem: Problem, factors: tuple[int, ...], fitting: Sequence[Choices]
+) -> tuple[list[OperatorChoices], list[TensorChoices]]:
+    """Return the choices of every class; equal ones are one object."""
+    counts = [
+        *(sequence_count(splittable(bound), factors) for bound in problem.operators),
+        *(
+            sequence_count(dict(enumerate(shape)), factors, problem.may_replicate(number))
+            for number, shape in enumerate(problem.shapes)
+        ),
+    ]
+    if max(counts, default=1) <= FEW:
+        return joint_choices(problem, factors, all_sequences)
+    strategies = [tuple(dict.fromkeys(own)) for own in zip(*[each[0] for each in fitting], strict=True)]
+    dimensions = [tuple(dict.fromkeys(own)) for own in zip(*[each[1] for each in fitting], strict=True)]
+    of_operators = {
+        (bound, own): operator_choices(bound, own, factors)
+        for bound, own in dict.fromkeys(zip(problem.operators, strategies, strict=True))
+    }
+    of_tensors = {
+        (shape, own): tensor_choices(shape, own, factors)
+        for shape, own in dict.fromkeys(zip(problem.shapes, dimensions, strict=True))
+    }
+    return (
+        [of_operators[key] for key in zip(problem.operators, strategies, strict=True)],
+        [of_tensors[key] for key in zip(problem.shapes, dimensions, strict=True)],
+    )

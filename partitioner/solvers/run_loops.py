@@ -1,0 +1,128 @@
+"""Merge runs of points in compiled loops. Import this module only if numba is installed, see `compiled`.
+
+The union of many runs is merged in pairs, and the results in pairs again. A point stays if it is faster than
+all that have less memory or as much. If many points wait, they are merged first, so the room for them stays
+in proportion to what is left of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...support.compiled import Numbers, compiled
+
+WAITING = 1 << 14
+"""The number of points that wait before they are merged, if no more than half as many are left of them."""
+
+
+@compiled
+def united(
+    times: Numbers, memory: Numbers, firsts: Numbers, runs: int, other_times: Numbers, other_memory: Numbers
+) -> Any:
+    """Merge adjacent runs, which begin at `firsts`, into one at the beginning; return its length.
+
+    The other two arrays are as long, and are room for the merge.
+    """
+    swapped = False
+    while runs > 1:
+        end, made = 0, 0
+        for run in range(0, runs, 2):
+            i, i_end = firsts[run], firsts[run + 1]
+            j, j_end = i_end, (firsts[run + 2] if run + 1 < runs else i_end)
+            firsts[made] = end
+            made += 1
+            least = np.int64(2**63 - 1)
+            while i < i_end or j < j_end:
+                if j == j_end or (
+                    i < i_end and (memory[i] < memory[j] or (memory[i] == memory[j] and times[i] <= times[j]))
+                ):
+                    time, size = times[i], memory[i]
+                    i += 1
+                else:
+                    time, size = times[j], memory[j]
+                    j += 1
+                if time < least:
+                    other_times[end], other_memory[end], least = time, size, time
+                    end += 1
+        firsts[made] = end
+        runs = made
+        times, other_times = other_times, times
+        memory, other_memory = other_memory, memory
+        swapped = not swapped
+    length = firsts[runs]
+    if swapped:
+        other_times[:length] = times[:length]
+        other_memory[:length] = memory[:length]
+    return length
+
+
+@compiled
+def merged(
+    a_offsets: Numbers,
+    a_times: Numbers,
+    a_memory: Numbers,
+    a_starts: Numbers,
+    a_step: int,
+    b_offsets: Numbers,
+    b_times: Numbers,
+    b_memory: Numbers,
+    b_starts: Numbers,
+    b_step: int,
+    c_offsets: Numbers,
+    c_times: Numbers,
+    c_memory: Numbers,
+    c_starts: Numbers,
+    c_step: int,
+    extent: int,
+) -> Any:
+    """Return offsets, times and memory of `runs.combined` of the tables a, b and c."""
+    entries = len(a_starts)
+    offsets = np.zeros(entries + 1, np.int64)
+    found_times, found_memory = np.empty(entries + 1, np.int64), np.empty(entries + 1, np.int64)
+    times, memory = np.empty(WAITING, np.int64), np.empty(WAITING, np.int64)
+    other_times, other_memory = np.empty(WAITING, np.int64), np.empty(WAITING, np.int64)
+    firsts = np.zeros(WAITING + 2, np.int64)
+    for entry in range(entries):
+        end, runs, left = 0, 0, 0
+        for value in range(extent):
+            a = a_starts[entry] + a_step * value
+            b = b_starts[entry] + b_step * value
+            c = c_starts[entry] + c_step * value
+            c_first, c_end = c_offsets[c], c_offsets[c + 1]
+            if c_first == c_end:
+                continue
+            for p in range(a_offsets[a], a_offsets[a + 1]):
+                for q in range(b_offsets[b], b_offsets[b + 1]):
+                    if end + c_end - c_first > max(WAITING, 2 * left):
+                        end = left = united(times, memory, firsts, runs, other_times, other_memory)
+                        runs = 1 if end else 0
+                    if end + c_end - c_first > len(times):
+                        longer = 2 * (end + c_end - c_first)
+                        more_times, more_memory = np.empty(longer, np.int64), np.empty(longer, np.int64)
+                        more_times[:end], more_memory[:end] = times[:end], memory[:end]
+                        times, memory = more_times, more_memory
+                        other_times, other_memory = np.empty(longer, np.int64), np.empty(longer, np.int64)
+                        more_firsts = np.zeros(longer + 2, np.int64)
+                        more_firsts[: runs + 1] = firsts[: runs + 1]
+                        firsts = more_firsts
+                    time, size = a_times[p] + b_times[q], a_memory[p] + b_memory[q]
+                    for i in range(c_first, c_end):
+                        times[end], memory[end] = c_times[i] + time, c_memory[i] + size
+                        end += 1
+                    runs += 1
+                    firsts[runs] = end
+        count = united(times, memory, firsts, runs, other_times, other_memory) if runs else 0
+        firsts[0] = 0
+        last = offsets[entry] + count
+        if last > len(found_times):
+            more_times, more_memory = np.empty(2 * last, np.int64), np.empty(2 * last, np.int64)
+            more_times[: offsets[entry]] = found_times[: offsets[entry]]
+            more_memory[: offsets[entry]] = found_memory[: offsets[entry]]
+            found_times, found_memory = more_times, more_memory
+        found_times[offsets[entry] : last] = times[:count]
+        found_memory[offsets[entry] : last] = memory[:count]
+        offsets[entry + 1] = last
+    total = offsets[entries]
+    return offsets, found_times[:total].copy(), found_memory[:total].copy()
