@@ -233,7 +233,7 @@ def needs_of(graph: Graph) -> Needs:
         needed = footprint(lower(graph, plan), scratch)
         return needed.peak_bytes - max(needed.arena_bytes)
 
-    return Needs(partial(peak_bytes, graph), workspace)
+    return Needs(partial(peak_bytes, graph), workspace, partial(scratch.alone_bytes, graph))
 
 
 def refusal(graph: Graph, found: Fitting, limit_bytes: int) -> str | None:

@@ -4,20 +4,26 @@ Kernels are prepared as in `preparation`, on arrays that nobody touches, and equ
 are equal if their operators, boxes and the layouts of their arrays are. If a description uses an index
 variable for nothing but to index certain dimensions of tensors, its derived kernel does not depend on where
 the variable's interval starts. So calls whose boxes differ by a shift along such variables are equal, too.
+
+A kernel takes no less scratch if its arrays are parts of larger ones than on arrays of its own, which need no
+packed copies. So the scratch on such arrays is a bound for every plan in which a worker computes the box
+(`alone_bytes`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from ..analyzer.bind.bound import Bound
 from ..analyzer.indices.region import Interval, Region, Shape
 from ..dataflow.element_types import MIXED
-from ..operators.kernels.kernel import Array
+from ..dataflow.graph import Graph, Operation
+from ..operators.kernels.kernel import Array, KernelCall
 from ..operators.kernels.workspace import Workspace
 from ..programs.memory import MemoryPlan
 from ..programs.program import Compute, Lane, MultiFetch, PartitionedGraph, Reduce, lane_of
@@ -78,6 +84,71 @@ class KernelScratch:
             scratch[lane] = max(scratch[lane], need.scratch_bytes)
         return sum(scratch) + sum(kept.values())
 
+    def alone_bytes(
+        self,
+        graph: Graph,
+        operation: Operation,
+        box: Region,
+        inputs: Mapping[str, Region],
+        outputs: tuple[Region, ...],
+        shared: Collection[int],
+    ) -> int:
+        """Return the scratch of a kernel on arrays of its own: no kernel for the box takes less.
+
+        `inputs` are the regions that the box reads, `outputs` those that it produces. The outputs in `shared`
+        lie in the memory of the tensors that they overwrite.
+        """
+        bound, tensors = operation.bound, graph.tensors
+        tensor_of = {name: operation.inputs[place] for place, name in bound.read_places}
+        if any(tensors[tensor].dtype in MIXED for tensor in (*tensor_of.values(), *operation.outputs)):
+            return 0
+        arrays = {
+            name: np.empty(_lengths(region), tensors[tensor_of[name]].dtype)
+            for name, region in inputs.items()
+        }
+        made = []
+        for number, (region, output) in enumerate(zip(outputs, operation.outputs, strict=True)):
+            over = [
+                name
+                for name, read in inputs.items()
+                if number in shared and tensor_of[name] == tensors[output].alias and read == region
+            ]
+            made.append(arrays[over[0]] if over else np.empty(_lengths(region), tensors[output].dtype))
+        names = bound.description.tensor_names
+        used = [*(arrays.get(name) for name in names), *made]
+        reads = [
+            ((array.shape, array.dtype.name), inputs[name]) if array is not None else None
+            for name, array in zip(names, used, strict=False)
+        ]
+        places = [None if array is None else id(array) for array in used]
+        key = _compute_key(bound, box, reads, [(array.shape, array.dtype.name) for array in made], places)
+        if key not in self._known:
+            workspace = Workspace()
+            of_box = dict(zip(bound.variables, box, strict=True))
+            bound.prepare(KernelCall(bound, of_box, arrays, inputs, tuple(made), workspace))
+            self._known[key] = _Need(workspace.used_bytes, workspace.kept_bytes)
+        return self._known[key].scratch_bytes
+
+
+def _compute_key(
+    bound: Bound,
+    box: Region,
+    reads: Sequence[tuple[Hashable, Region] | None],
+    writes: Sequence[Hashable],
+    places: list[int | None],
+) -> Hashable:
+    """Return what a kernel's memory depends on: its box, and its arrays with their places in memory."""
+    shifts = _shifts(bound)
+    intervals = tuple(
+        _length(interval) if variable in shifts.variables else interval
+        for variable, interval in zip(bound.variables, box, strict=True)
+    )
+    relative = tuple(
+        None if each is None else (each[0], _relative(each[1], shifts.dimensions.get(name, {})))
+        for name, each in zip(bound.description.tensor_names, reads, strict=True)
+    )
+    return bound, intervals, relative, tuple(writes), tuple(map(places.index, places))
+
 
 @dataclass(frozen=True, slots=True)
 class _Calls:
@@ -95,23 +166,14 @@ class _Calls:
     def compute_key(self, instruction: Compute) -> Hashable:
         """Return what a kernel's memory depends on."""
         bound = self.partitioned.graph.operations[instruction.operation].bound
-        shifts = _shifts(bound)
-        box = dict(zip(bound.variables, instruction.box, strict=True))
-        names = bound.description.tensor_names
-        reads = tuple(
-            None
-            if buffer is None or region is None
-            else (self._form(self.worker, buffer), _relative(region, shifts.dimensions.get(name, {})))
-            for name, buffer, region in zip(names, instruction.inputs, instruction.input_regions, strict=True)
-        )
-        writes = tuple(self._form(self.worker, buffer) for buffer in instruction.outputs)
-        intervals = tuple(
-            _length(interval) if variable in shifts.variables else interval
-            for variable, interval in box.items()
-        )
+        reads = [
+            None if buffer is None or region is None else (self._form(self.worker, buffer), region)
+            for buffer, region in zip(instruction.inputs, instruction.input_regions, strict=True)
+        ]
+        writes = [self._form(self.worker, buffer) for buffer in instruction.outputs]
         used = [*instruction.inputs, *instruction.outputs]
         places = [None if buffer is None else self.offsets[buffer] for buffer in used]
-        return bound, intervals, reads, writes, tuple(map(places.index, places))
+        return _compute_key(bound, instruction.box, reads, writes, places)
 
     def compute_need(self, instruction: Compute) -> _Need:
         """Prepare a kernel on arrays that share memory as they do in the arena."""

@@ -58,15 +58,16 @@ class _Looked(NamedTuple):
     solution: Solution
     """The plan."""
 
-    live_bytes: int
+    least_bytes: int
     """The bytes that its fullest worker holds at least."""
 
 
 class PlansByCost:
     """The plans of a problem, for enumeration."""
 
-    def __init__(self, live: LiveBytes, workers: int) -> None:
+    def __init__(self, live: LiveBytes, workers: int, least_workspace: int) -> None:
         self._live = live
+        self._least_workspace = least_workspace
         self._workers = workers
         self._problem = problem = live.problem
         self._factors = factors = problem.objective.factors(workers)
@@ -98,7 +99,7 @@ class PlansByCost:
                 break
             if number == self._effort(LOOKED):
                 return bound
-            if looked.cost >= best or looked.live_bytes > limit_bytes:
+            if looked.cost >= best or looked.least_bytes > limit_bytes:
                 continue
             if not lowered:
                 return bound
@@ -120,12 +121,12 @@ class PlansByCost:
             return 0
         proven, lowered = 0, self._effort(LOWERED)
         for number, looked in enumerate(order):
-            proven = -(-(prices.bound(looked.value) // above_all) // self._workers)
+            proven = -(-(prices.bound(looked.value) // above_all) // self._workers) + self._least_workspace
             if proven >= least:
                 break
             if number == self._effort(LOOKED):
                 return proven
-            if looked.cost >= above_all or looked.live_bytes >= least:
+            if looked.cost >= above_all or looked.least_bytes >= least:
                 continue
             if not lowered:
                 return proven
@@ -167,4 +168,5 @@ class PlansByCost:
         assert self._choices is not None, "there is an assignment"
         found = assigned(self._factors, *self._choices, assignment, cost=self._problem.cost(cost))
         totals = self._live.totals(found.strategies, found.dimensions, self._factors)
-        return _Looked(value, cost, found, -(-max(totals, default=0) // self._workers))
+        live = -(-max(totals, default=0) // self._workers)
+        return _Looked(value, cost, found, live + self._least_workspace)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ..plans.cost import PICOSECONDS_PER_SECOND
 from ..plans.plan import Plan
+from ..problem.least_scratch import Scratch
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +19,9 @@ class Needs:
 
     workspace: Callable[[Plan], int] | None = None
     """Returns the bytes of the peak besides the arena, which kernels take; None if they do not count."""
+
+    scratch: Scratch | None = None
+    """Returns the least scratch of an operation's kernel for a box; None if no bound on it is known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,12 +65,17 @@ class KeptWithin:
 
 @gc_paused()
 def within(
-    graph: Graph, plan: Plan, limit_bytes: int, peak: Callable[[Plan], int], beyond: bool = False
+    graph: Graph,
+    plan: Plan,
+    limit_bytes: int,
+    peak: Callable[[Plan], int],
+    beyond: bool = False,
+    below: int | None = None,
 ) -> KeptWithin:
     """Return the best plan found with the same strategies that fits `limit_bytes` a worker.
 
     `peak` is the memory that a plan needs; see `lighter` for `beyond`. A plan that is not in steps is
-    returned as it is, with no bound.
+    returned as it is, with no bound. So is one, with its bound, if no plan moves fewer than `below` bytes.
     """
     found = KeptWithin(plan, peak(plan), 0)
     if not may_keep(graph, plan):
@@ -79,6 +84,8 @@ def within(
     offers = keeping.offers(least=False)
     room = plan.workers * limit_bytes
     chosen, bound = _priced(offers, room, offers.most)
+    if below is not None and bound >= below:
+        return replace(found, least_bytes=bound)
     tried = [found]
     for _ in range(ATTEMPTS):
         made = keeping.plan_of(offers, chosen)

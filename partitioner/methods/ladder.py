@@ -84,6 +84,7 @@ class Ladder:
         self.live = live
         self.limit_bytes = 0
         self.stride = 1
+        self.least_workspace = 0
         self._problem = problem
         self._workers = workers
         self._method = method
@@ -113,13 +114,19 @@ class Ladder:
 
     def fits(self, found: Fitting) -> bool:
         """Tell whether a plan fits; a workspace that was not counted is taken to be as large as others."""
-        workspace = self._allowance if found.workspace_bytes is None else found.workspace_bytes
+        workspace = self._taken if found.workspace_bytes is None else found.workspace_bytes
         return found.arena_bytes + workspace <= self.limit_bytes
 
+    @property
+    def _taken(self) -> int:
+        """Return what workspaces that were not counted are taken to need."""
+        return max(self._allowance, self.least_workspace)
+
     def measured(self, found: Fitting) -> Fitting:
-        """Return a plan with its workspace, unless its arena alone does not fit."""
+        """Return a plan with its workspace, unless it does not fit even with the least one."""
         workspace = self._needs.workspace
-        if workspace is None or found.workspace_bytes is not None or found.arena_bytes > self.limit_bytes:
+        fits = found.arena_bytes + self.least_workspace <= self.limit_bytes
+        if workspace is None or found.workspace_bytes is not None or not fits:
             return found
         measured = replace(found, workspace_bytes=workspace(found.plan))
         self._found |= {key: measured for key, each in self._found.items() if each is found}
@@ -143,22 +150,26 @@ class Ladder:
             return best
         lightest = min(self._found.values(), key=by_memory)
         bases = {id(base): base for base in (self._best() or lightest, self.free, lightest)}
-        kept = [each for base in bases.values() for each in self._with_copies(base)]
-        found = min((best, *kept), key=lambda each: (not self.fits(each), *by_cost(each)))
+        found = best
+        for base in bases.values():
+            kept = self._with_copies(base, found.cost if self.fits(found) else None)
+            found = min((found, *kept), key=lambda each: (not self.fits(each), *by_cost(each)))
         return found if found is best else replace(found, without_copies=best)
 
-    def _with_copies(self, base: Fitting) -> Iterator[Fitting]:
+    def _with_copies(self, base: Fitting, below: int | None) -> Iterator[Fitting]:
         """Yield the best plan with a plan's strategies that fits with its workspace, if one is found.
 
-        Its bound is that of the plan, which holds without a limit, and so with copies, see `lighter`.
+        None is looked for if all cost at least `below`. Its bound is that of the plan, which holds without a
+        limit, and so with copies, see `lighter`.
         """
+        besides = base.cost - base.plan.cost_bytes
+        fewer = None if below is None else below - besides
         for _ in range(REPAIRS):
-            room = self.limit_bytes - self._allowance
-            made = within(self._problem.graph, base.plan, room, self._needs.arena)
+            room = self.limit_bytes - self._taken
+            made = within(self._problem.graph, base.plan, room, self._needs.arena, below=fewer)
             if made.plan is base.plan or made.peak_bytes > room:
                 return
-            cost = base.cost - base.plan.cost_bytes + made.plan.cost_bytes
-            settled = self.settled(Fitting(made.plan, cost, made.peak_bytes))
+            settled = self.settled(Fitting(made.plan, besides + made.plan.cost_bytes, made.peak_bytes))
             if settled is not None:
                 yield settled
                 return
@@ -170,7 +181,7 @@ class Ladder:
             return best
         prices, bound = self._bounded(best)
         best = self._cheapest()
-        plans = PlansByCost(self.live, self._workers)
+        plans = PlansByCost(self.live, self._workers, self.least_workspace)
         if best is None:
             least = max(least, self._lightest(plans))
             best = self._best()
@@ -191,12 +202,17 @@ class Ladder:
         lightest = min(self._found.values(), key=by_memory)
         strategies, dimensions = choices_of(self._problem, lightest.plan)
         totals = self.live.totals(strategies, dimensions, lightest.plan.factors)
-        least = min(self.measured(found).peak_bytes for found in self._found.values())
+        least = min(map(self._at_least, self._found.values()))
         return plans.lightest(totals.index(max(totals)), self.limit_bytes, least, self._needed)
 
     def _needed(self, solution: Solution) -> int:
-        """Return the memory that a plan needs. If its arena does not fit, the workspace is not counted."""
-        return self.measured(self._planned(solution, ("looked", len(self._found)))).peak_bytes
+        """Return the memory that a plan needs, or a bound on it that exceeds the limit."""
+        return self._at_least(self._planned(solution, ("looked", len(self._found))))
+
+    def _at_least(self, found: Fitting) -> int:
+        measured = self.measured(found)
+        uncounted = self.least_workspace if measured.workspace_bytes is None else 0
+        return measured.peak_bytes + uncounted
 
     def _best(self) -> Fitting | None:
         """Return the cheapest plan found so far that fits."""
@@ -271,7 +287,7 @@ class Ladder:
 
     def _bounded(self, best: Fitting | None) -> tuple[LivePrices, int]:
         """Return prices, and their bound on plans that fit; plans that they lead to are tried."""
-        room = self.limit_bytes * self._workers
+        room = (self.limit_bytes - self.least_workspace) * self._workers
         target = best.cost if best is not None else max(found.cost for found in self._found.values())
         prices = ascend(
             self.live,
@@ -334,9 +350,8 @@ class Ladder:
     def _planned(self, solution: Solution, key: object) -> Fitting:
         """Add a solution of the problem with prices as a plan of the one without."""
         problem, free = self._problem, self.free.plan
-        cost = problem.objective.total(
-            Chosen(problem, solution.factors, solution.strategies, solution.dimensions)
-        )
+        chosen = Chosen(problem, solution.factors, solution.strategies, solution.dimensions)
+        cost = problem.objective.total(chosen)
         least = min(free.lower_bound_bytes, cost) if problem.objective.unit is CostUnit.BYTES else 0
         unpriced = replace(
             solution,
@@ -344,6 +359,7 @@ class Ladder:
             lower_bound=problem.cost(least),
             unproven=unbounded(solution.unproven),
         )
-        plan = replace(plan_of(problem, unpriced, self._workers, self._method), space=free.space)
+        made = plan_of(problem, unpriced, self._workers, self._method, chosen)
+        plan = replace(made, space=free.space)
         self._found[key] = Fitting(plan, cost, self._needs.arena(plan))
         return self._found[key]

@@ -162,12 +162,16 @@ def prepared(graph: Graph, workers: int, settings: SearchSettings) -> tuple[Prob
     return problem, method
 
 
-def plan_of(problem: Problem, solution: Solution, workers: int, method: Method) -> Plan:
-    """Check a solution, and spread it over the graph's names."""
+def plan_of(
+    problem: Problem, solution: Solution, workers: int, method: Method, chosen: Chosen | None = None
+) -> Plan:
+    """Check a solution, and spread it over the graph's names. `chosen` are its choices, if made before."""
     if not method.trusted:
         check_solution(problem, solution, workers, method.name)
     _check_kept(problem, solution, method.name)
-    return _plan(problem, solution, workers, method.name)
+    if chosen is None:
+        chosen = Chosen(problem, solution.factors, solution.strategies, solution.dimensions)
+    return _plan(problem, solution, workers, method.name, chosen)
 
 
 def searched(problem: Problem, workers: int, method: Method, report: Report | None = None) -> Solution:
@@ -181,10 +185,9 @@ def searched(problem: Problem, workers: int, method: Method, report: Report | No
         raise PlanError(f"the method {method.name!r} finds no plan: {error}") from error
 
 
-def _plan(problem: Problem, solution: Solution, workers: int, method: str) -> Plan:
+def _plan(problem: Problem, solution: Solution, workers: int, method: str, chosen: Chosen) -> Plan:
     """Spread a solution over the graph's names, and count its cost again."""
     factors = solution.factors
-    chosen = Chosen(problem, factors, solution.strategies, solution.dimensions)
     cost, bound = problem.cost(problem.objective.total(chosen)), solution.lower_bound
     if cost != solution.cost:
         raise PlanError(

@@ -13,6 +13,7 @@ from ...machines.quantities import quantity
 from ...support.gc_pause import gc_paused
 from ..plans.plan import Plan
 from ..problem.classes import build_problem
+from ..problem.least_scratch import Scratch, least_with_scratch
 from ..problem.live_bytes import LiveBytes
 from .fitting import Fitting, Needs, cost_of
 from .ladder import COARSE, Ladder
@@ -58,7 +59,9 @@ def find_plan_within(
     settled = ladder.settled(ladder.free)
     if settled is not None:
         return settled
-    least = least_peak_bytes(graph, workers)
+    arena = least_peak_bytes(graph, workers)
+    least = least_peak_bytes(graph, workers, needs.scratch)
+    ladder.least_workspace = least - arena
     if not takes_prices or least > ladder.limit_bytes:
         return replace(ladder.measured(ladder.free), least_bytes=least)
     found = ladder.found(least, copies=limit is not None)
@@ -85,6 +88,13 @@ def memory_front(
     return Ladder.of(graph, workers, settings, Needs(arena), plan).front()
 
 
-def least_peak_bytes(graph: Graph, workers: int) -> int:
-    """Return a lower bound on the largest arena of a worker, for every plan in steps."""
-    return LiveBytes.of(build_problem(graph)).least_bytes(workers)
+def least_peak_bytes(graph: Graph, workers: int, scratch: Scratch | None = None) -> int:
+    """Return a lower bound on the memory of the fullest worker, for every plan in steps.
+
+    It is that of its arena, and of what its kernels take besides if `scratch` tells the least of each.
+    """
+    problem = build_problem(graph)
+    live = LiveBytes.of(problem)
+    if scratch is None:
+        return live.least_bytes(workers)
+    return least_with_scratch(problem, live.least_totals(workers), workers, scratch)

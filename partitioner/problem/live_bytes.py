@@ -234,6 +234,10 @@ class LiveBytes:
 
     def least_bytes(self, workers: int) -> int:
         """Return a lower bound on the arena of the fullest worker, for every plan in steps."""
+        return -(-max(self.least_totals(workers), default=0) // workers)
+
+    def least_totals(self, workers: int) -> list[int]:
+        """Return, for each operation, the least that is live on all workers while it computes."""
         factors = self.problem.objective.factors(workers)
         held = sum(
             itemsize * _least_held(self.problem.shapes[number], factors)
@@ -248,7 +252,7 @@ class LiveBytes:
             known[operation] = max(
                 known[operation], self.across[operation] + self._least_buffers(operation, factors)
             )
-        return -(-(held + max(known, default=0)) // workers)
+        return [held + more for more in known]
 
     def _size_of_buffers(self, operation: int) -> int:
         """Return the size of the tensors that an operation uses."""

@@ -10,7 +10,7 @@
 3. If the line has waists, the least cost of a segment, for every choice at its end, is passed from segment to
    segment, forwards and backwards (`segment_passing`). Otherwise windows of the line are searched exactly,
    and the least costs of disjoint windows add up (`window_bounds`). Both search by `bounded_search`.
-4. Beams look for better assignments on the way.
+4. Assignments of few values that cost little next to the bound are searched on the way (`few_values`).
 
 The amount of work depends on the problem alone, not on the clock, so the same problem has the same result.
 """
@@ -22,8 +22,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .bounded_search import BoundedSearch, Search
 from .elimination import CostTable
+from .few_values import of_few_values
 from .linear_order import linear_order
 from .message_passing import MessagePassing, Reweighted
 from .pairwise import EXACT_LIMIT, Core, Pairwise, core
@@ -35,20 +35,14 @@ from .window_bounds import STATE_LIMITS, WindowBounds
 SWEEPS_AT_ONCE = 25
 """The number of sweeps between two checks of their progress."""
 
-LEAST_GAIN = 1e-3
-"""Sweeps end when that number of them raises the bound by less than this fraction."""
+LEAST_GAIN = 0.1
+"""Sweeps end when that number of them closes less than this part of the gap."""
 
-SWEEP_ENTRY_LIMIT = 4 << 30
+SWEEP_ENTRY_LIMIT = 12 << 30
 """The number of table entries that all sweeps together may read."""
 
 SEARCH_ENTRY_LIMIT = 1 << 31
 """The number of costs that a search for a bound may compute, estimated beforehand: about half a minute."""
-
-BEAMS = (1000, 4000)
-"""The widths of the beams that search for a better assignment."""
-
-RELAY_BEAM = 1000
-"""The width of the one beam before costs are passed on, which requires that some gap is known."""
 
 RELAY_STATES = (100_000, 400_000, 800_000)
 """The states that a segment may need, for each pass forwards and backwards."""
@@ -142,7 +136,6 @@ class _Search:
         self._prove(problem.bound)
         row = segments(problem)
         if row:
-            self._beam(problem, RELAY_BEAM, backwards=False)
             self._pass_on(problem, row)
         else:
             self._windows(messages)
@@ -181,31 +174,26 @@ class _Search:
 
     def _sweep(self, problem: Pairwise) -> MessagePassing:
         messages = MessagePassing(problem)
+        known: tuple[int, ...] | None = None
         entries = 2 * sum(table.size for table in problem.tables.values()) * SWEEPS_AT_ONCE
         for _ in range(max(self._effort.sweep_entries // max(entries, 1), 1)):
-            before = self._bound
+            before = self._cost - self._bound
             for _ in range(SWEEPS_AT_ONCE):
                 bound = messages.sweep()
             self._prove(bound)
-            if bound - before <= LEAST_GAIN * abs(bound):
+            known = of_few_values(problem, messages.marginals(), known)
+            self._improve(known, backwards=False)
+            if before - (self._cost - self._bound) <= LEAST_GAIN * before:
                 break
         return messages
 
     def _begin(self, messages: MessagePassing, backwards: bool) -> tuple[WindowBounds, bool]:
-        """Search for better assignments with beams, then for the bound that few states prove."""
+        """Search for the bound that few states prove."""
         problem = messages.reweighted(backwards)
         self._prove(problem.bound)
-        for width in BEAMS:
-            self._beam(problem, width, backwards=backwards)
         windows = WindowBounds(problem, float(self._cost - problem.bound))
         self._close(windows, STATE_LIMITS[:1], backwards=backwards)
         return windows, backwards
-
-    def _beam(self, problem: Reweighted, width: int, *, backwards: bool) -> None:
-        search = Search(0, len(problem.domains), self._cost - problem.bound - 1, beam=width)
-        found = BoundedSearch(problem).assignment(search)
-        if found is not None:
-            self._improve(found, backwards=backwards)
 
     def _close(self, windows: WindowBounds, states: Sequence[int], *, backwards: bool) -> None:
         def rise(bound: float) -> None:

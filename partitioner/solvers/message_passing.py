@@ -81,6 +81,18 @@ class MessagePassing:
             bound += self._send(variable, self._earlier[variable])
         return int(bound)
 
+    def marginals(self) -> list[Costs]:
+        """Return, for every variable, what each value costs beyond the best one, next to the messages.
+
+        This tells which values are likely, and proves nothing.
+        """
+        found = []
+        for variable, costs in enumerate(self._problem.unary):
+            for other in (*self._earlier[variable], *self._later[variable]):
+                costs = costs + self.sent[other, variable]
+            found.append(costs - costs.min())
+        return found
+
     def reweighted(self, backwards: bool = False) -> Reweighted:
         """Return the problem after one more sweep; `backwards`, with its variables in the opposite order."""
         last = len(self._problem.domains) - 1

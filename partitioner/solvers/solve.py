@@ -5,7 +5,7 @@
     result    an assignment, its cost, and a bound with  bound <= least sum <= cost
 
 If elimination exceeds its limit, dominated values are pruned and it is tried once more. If the graph is still
-too wide, costs are reweighted into a lower bound, and beams and windows search for a cheap assignment, see
+too wide, costs are reweighted into a lower bound, and assignments of few values and windows are searched, see
 `anytime`. The result then says how large the table would have been and which bound is proven. The amount of
 work does not depend on the clock.
 
@@ -75,5 +75,5 @@ def _approached(domains: Sequence[int], cost_tables: Sequence[CostTable], error:
     """Return a good assignment and a bound. Any assignment costs less than what the search begins with."""
     most = sum(int(cost_table.table.max()) for cost_table in cost_tables)
     gap = close_gap(domains, cost_tables, most + 1, unheard, EFFORT)
-    assert gap.assignment is not None, "a beam within the largest cost has an assignment"
+    assert gap.assignment is not None, "one value of each variable costs less than that"
     return Optimum(gap.cost, gap.bound, gap.assignment, None if gap.bound == gap.cost else error.entries)

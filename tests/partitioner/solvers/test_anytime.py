@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from tofu.partitioner.solvers import anytime, window_bounds
+from tofu.partitioner.solvers import window_bounds
 from tofu.partitioner.solvers.anytime import close_gap
 from tofu.partitioner.solvers.elimination import CostTable, eliminate
 from tofu.partitioner.solvers.message_passing import MessagePassing
@@ -41,7 +41,6 @@ def test_the_optimum_from_any_cost(problem):
 @pytest.mark.parametrize("seed", range(4))
 def test_windows_close_the_gap_of_a_grid(monkeypatch, leaf, seed):
     monkeypatch.setattr(window_bounds, "LEAF", leaf)
-    monkeypatch.setattr(anytime, "BEAMS", ())
     assert_closed(*grid(5, 9, seed=seed))
 
 
