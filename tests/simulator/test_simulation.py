@@ -100,7 +100,7 @@ def measured(program: Any, on: Machine, seed: int) -> Machine:
             kinds.setdefault(kind, {})[sizes] = MeasuredTime(draw.uniform(1e-6, 1e-4), 0.0, amounts)
     wakes = WakeTime(3, 7e-6) if draw.random() < 0.5 else WakeTime(0, 0.0)
     threads = len(set(on.devices_of(program.workers)))
-    engine = EngineTimes("numpy", threads, 1, wakes, kinds)
+    engine = EngineTimes(on.kinds[0].engine, threads, 1, wakes, kinds)
     return with_profile(on, Profile(on.name, HOST, (engine,), "slow.json"))
 
 
