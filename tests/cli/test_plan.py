@@ -109,7 +109,10 @@ def test_functions_that_make_no_model(tofu: Tofu, tmp_path: Path, body: str, say
     ("arguments", "says"),
     [
         (["plan", "wrsnet-50-4"], "did you mean 'wresnet-50-4'"),
-        (["plan", "mlp", "--workers", "0"], "expected a number of workers from 1 to 4096, or auto, found '0'"),
+        (
+            ["plan", "mlp", "--workers", "0"],
+            "expected a number of workers from 1 to 4096, or auto, found '0'",
+        ),
         (["plan", "mlp", "--batch", "-3"], "-3 is not in the range"),
         (["plan", "mlp", "--method", "magic"], "there are: recursive, refine, exact"),
         (["plan", "mlp", "--optimizer", "sdg"], "did you mean 'sgd'"),

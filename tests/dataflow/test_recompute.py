@@ -29,7 +29,7 @@ def kept_bytes(graph: Graph) -> int:
     return sum(int(np.prod(t.shape)) * t.itemsize for t in graph.tensors if t.index in forward & later)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", ["mlp", "lenet", "lstm", "wresnet-10-1"])
 def test_one_step_learns_the_same_to_the_bit(name):
     """With one worker every operation runs as before, so all parameters and states have the same bits."""
     values = []
@@ -73,11 +73,11 @@ def test_less_is_kept_and_each_operation_runs_at_most_twice(name, segments):
 
 
 def test_arenas_shrink():
-    model = tofu.models.get("resnet-50", batch=16)
+    model = tofu.models.get("wresnet-10-1", batch=64)
     arenas = []
     for segments in (1, 8):
         graph = model.training_graph(recompute=segments)
-        arenas.append(peak_bytes(graph, partition(graph, 4)))
+        arenas.append(peak_bytes(graph, partition(graph, 2)))
     assert arenas[1] < 0.7 * arenas[0]
 
 
