@@ -124,8 +124,13 @@ class Ladder:
 
     def measured(self, found: Fitting) -> Fitting:
         """Return a plan with its workspace, unless it does not fit even with the least one."""
-        workspace = self._needs.workspace
         fits = found.arena_bytes + self.least_workspace <= self.limit_bytes
+        return self.counted(found) if fits else found
+
+    def counted(self, found: Fitting) -> Fitting:
+        """Return a plan with its workspace, unless its arena alone does not fit."""
+        workspace = self._needs.workspace
+        fits = found.arena_bytes <= self.limit_bytes
         if workspace is None or found.workspace_bytes is not None or not fits:
             return found
         measured = replace(found, workspace_bytes=workspace(found.plan))
@@ -190,7 +195,7 @@ class Ladder:
             bound = max(bound, plans.cheapest(prices, self.limit_bytes, cost, self._needed))
             best = self._best() or best
         if best is None:
-            lightest = self.measured(min(self._found.values(), key=by_memory))
+            lightest = self.counted(min(self._found.values(), key=by_memory))
             return replace(lightest, least_bytes=least)
         if not self._method.closes_gap or self._problem.objective.unit is not CostUnit.BYTES:
             return best

@@ -63,7 +63,7 @@ def find_plan_within(
     least = least_peak_bytes(graph, workers, needs.scratch)
     ladder.least_workspace = least - arena
     if not takes_prices or least > ladder.limit_bytes:
-        return replace(ladder.measured(ladder.free), least_bytes=least)
+        return replace(ladder.counted(ladder.free), least_bytes=least)
     found = ladder.found(least, copies=limit is not None)
     space = plan.space
     if ladder.fits(found):
