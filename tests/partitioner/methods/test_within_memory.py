@@ -178,3 +178,15 @@ def test_random_limits_are_met_or_refused_rightly(name):
             assert found.peak_bytes <= limit or limit < most
             needed.append(found.peak_bytes)
         assert least <= min(needed)
+
+
+@pytest.mark.parametrize("workers", [4, 8])
+def test_refused_plans_are_above_the_limit(workers):
+    """What a refused plan is said to need counts the workspace of kernels."""
+    graph = tofu.models.get("mlp").training_graph()
+    needs = needs_of(graph)
+    least = least_peak_bytes(graph, workers, needs.scratch)
+    for limit in (least - 1, least + 1):
+        found = find_plan_within(graph, workers, SearchSettings(keep=False), limit, needs)
+        assert limit < found.peak_bytes
+        assert found.least_bytes >= least
