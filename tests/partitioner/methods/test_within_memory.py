@@ -182,7 +182,7 @@ def test_random_limits_are_met_or_refused_rightly(name):
 
 @pytest.mark.parametrize("workers", [4, 8])
 def test_refused_plans_are_above_the_limit(workers):
-    """What a refused plan is said to need counts the workspace of kernels."""
+    """The peak that a refusal states counts the workspace of kernels."""
     graph = tofu.models.get("mlp").training_graph()
     needs = needs_of(graph)
     least = least_peak_bytes(graph, workers, needs.scratch)
