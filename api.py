@@ -43,13 +43,12 @@ from .runtime.run_settings import RunSettings
 from .simulator.simulate import simulate
 from .simulator.times import task_times
 
+__all__ = ["Context", "Module", "cpu", "frontier", "gpu", "partition"]
+
 RECOMPUTE = (1, 8)
 """The numbers of segments that frontiers try."""
 
-__all__ = ["Context", "Module", "cpu", "frontier", "gpu", "partition"]
-
-
-MOST_WORKERS = 64
+MOST_TRIED = 64
 """The most workers that are tried if a machine does not say how many devices it has."""
 
 
@@ -169,8 +168,8 @@ def search_fewest(graph: Graph, settings: SearchSettings, limit: Limit, machine:
     the machine's levels. Raises PlanError without a limit, or if no plan is found that fits.
     """
     if not isinstance(limit, int):
-        raise PlanError("the fewest workers are those that fit a memory; give `memory`, such as '12GB'")
-    most = MOST_WORKERS if machine is None else len(machine.worker_devices or machine.devices)
+        raise PlanError("the fewest workers are those whose plan fits a limit of memory; give one, such as 12GB")
+    most = MOST_TRIED if machine is None else len(machine.worker_devices or machine.devices)
     live = LiveBytes.of(build_problem(graph))
     for workers in range(1, most + 1):
         if live.least_bytes(workers) > limit:

@@ -168,9 +168,8 @@ def command(
         raise click.UsageError(f"--compare makes several plans; choose one by --method to {option}")
     if compare and front:
         raise click.UsageError("--front is about one plan, and --compare makes several; choose one of both")
-    if workers is None and (compare or layouts is not None):
-        option = "--compare searches" if compare else "--layouts are"
-        raise click.UsageError(f"{option} for one number of workers; give it instead of auto")
+    if compare and workers is None:
+        raise click.UsageError("--compare searches for one number of workers; give it instead of auto")
     for path in (save, report):
         if path is not None:
             check_writable(path)
@@ -182,11 +181,8 @@ def command(
     if compare:
         _compare(loaded.name, graph, request, as_json)
         return
-    if workers is None:
-        found = request.fewest(graph, method)
-        request = dataclasses.replace(request, workers=found.plan.workers)
-    else:
-        found = request.partition(graph, method) if as_json else watched(request, graph, method)
+    found = request.partition(graph, method) if as_json else watched(request, graph, method)
+    request = dataclasses.replace(request, workers=found.plan.workers)
     facts, arenas, timeline = _gathered(loaded, graph, found, request)
     facts |= {"dtype": dtype, "accumulate": accumulate, "recompute": recompute}
     if front:
@@ -232,7 +228,7 @@ def _gathered(
     single = plan_memory(lower(graph, partition(graph, workers=1)))
     facts = {
         "model": model.name,
-        "workers": request.workers,
+        "workers": found.plan.workers,
         "batch": model.batch,
         "operators": len(graph.operations),
         "tensors": len(graph.tensors),
@@ -277,4 +273,5 @@ def _compare(model: str, graph: Graph, request: Request, as_json: bool) -> None:
         facts = {"model": model, "workers": request.workers, "methods": entries, "left_out": reasons}
         click.echo(json.dumps(facts))
         return
+    assert request.workers is not None, "methods are compared for one number of workers"
     comparison.show(model, request.workers, entries, reasons)

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 class Request:
     """A user's settings of the search and of the report on its plan."""
 
-    workers: int
-    """Number of workers."""
+    workers: int | None
+    """Number of workers; None for the fewest whose plan fits the limit."""
 
     settings: SearchSettings
     """The settings of the search."""
@@ -49,10 +49,7 @@ class Request:
         keep: bool,
         feed: str,
     ) -> Request:
-        """Read the values of the options. Raises TofuError for the first malformed one.
-
-        If `workers` is None, their number is still to be found; layouts need it.
-        """
+        """Read the values of the options. Raises TofuError for the first malformed one."""
         from ..machines.machine_file import load_machine
         from ..partitioner import SearchSettings
         from ..partitioner.methods.manual import read_layouts
@@ -64,16 +61,21 @@ class Request:
             raise click.UsageError(f"--objective {objective} needs --machine, whose links carry the traffic")
         if found is not None and workers is not None:
             found.check_workers(workers)
+        written = None
+        if layouts is not None:
+            if workers is None:
+                raise click.UsageError("--layouts are for one number of workers; give it instead of auto")
+            written = read_layouts(layouts, workers)
         settings = SearchSettings(
             constraints=(*map(parse_pin, pins), *map(parse_forbid, forbidden)),
-            layouts=None if layouts is None else read_layouts(layouts, workers or 1),
+            layouts=written,
             machine=None if objective == "bytes" else found,
             objective=objective,
             replicate=replicate,
             keep=keep,
             feed=feed,
         )
-        return cls(workers or 1, settings, found, parse_limit(memory, "--memory", found))
+        return cls(workers, settings, found, parse_limit(memory, "--memory", found))
 
     def each(self) -> dict[str, Request]:
         """Return the request for each method. Layouts go only to the methods that score them; without layouts
@@ -93,23 +95,20 @@ class Request:
     ) -> Fitting:
         """Search by one method, see `tofu.partition`. Raises PlanError if it cannot do what is asked.
 
-        If no plan fits the memory, the one that needs the least is returned.
+        If no plan for these workers fits the memory, the one that needs the least is returned.
         """
-        from ..api import search_within
+        from ..api import search_fewest, search_within
 
         settings = replace(self.settings, method=method, report=report)
+        if self.workers is None:
+            return search_fewest(graph, settings, self.limit, self.machine)
         return search_within(graph, self.workers, settings, self.limit)
-
-    def fewest(self, graph: Graph, method: str) -> Fitting:
-        """Search for the fewest workers, see `search_fewest`. Raises PlanError if no plan is found."""
-        from ..api import search_fewest
-
-        return search_fewest(graph, replace(self.settings, method=method), self.limit, self.machine)
 
     def front(self, graph: Graph, method: str) -> tuple[Fitting, ...]:
         """Return plans from the least memory up to the best plan, see `memory_front`."""
         from ..partitioner import memory_front, peak_bytes
 
+        assert self.workers is not None, "the search has found their number"
         settings = replace(self.settings, method=method)
         return memory_front(graph, self.workers, settings, partial(peak_bytes, graph))
 

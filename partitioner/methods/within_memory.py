@@ -59,9 +59,9 @@ def find_plan_within(
     settled = ladder.settled(ladder.free)
     if settled is not None:
         return settled
-    arena = least_peak_bytes(graph, workers)
-    least = least_peak_bytes(graph, workers, needs.scratch)
-    ladder.least_workspace = least - arena
+    live = LiveBytes.of(build_problem(graph))
+    least = least_with_scratch(live, workers, needs.scratch)
+    ladder.least_workspace = least - live.least_bytes(workers)
     if not takes_prices or least > ladder.limit_bytes:
         return replace(ladder.counted(ladder.free), least_bytes=least)
     found = ladder.found(least, copies=limit is not None)
@@ -93,8 +93,4 @@ def least_peak_bytes(graph: Graph, workers: int, scratch: Scratch | None = None)
 
     It is that of its arena, and of what its kernels take besides if `scratch` tells the least of each.
     """
-    problem = build_problem(graph)
-    live = LiveBytes.of(problem)
-    if scratch is None:
-        return live.least_bytes(workers)
-    return least_with_scratch(problem, live.least_totals(workers), workers, scratch)
+    return least_with_scratch(LiveBytes.of(build_problem(graph)), workers, scratch)

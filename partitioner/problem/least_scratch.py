@@ -12,14 +12,14 @@ an operation raises it is known as soon as one strategy needs little, so few ker
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from itertools import combinations
 from math import prod
 
 from ...analyzer.indices.region import Boxes, Region
 from ...dataflow.graph import Graph, Operation
 from ..layouts.choices import operator_choices, splittable
-from .problem import Problem
+from .live_bytes import LiveBytes
 from .sequences import all_sequences, sequence_count
 
 SEQUENCE_LIMIT = 512
@@ -33,9 +33,13 @@ Scratch = Callable[[Operation, Region, Mapping[str, Region], tuple[Region, ...],
 and which outputs share memory with the tensors that they overwrite."""
 
 
-def least_with_scratch(problem: Problem, live: Sequence[int], workers: int, scratch: Scratch) -> int:
-    """Return a lower bound on the memory of the fullest worker, given what is live at each operation."""
+def least_with_scratch(live_bytes: LiveBytes, workers: int, scratch: Scratch | None) -> int:
+    """Return a lower bound on the memory of the fullest worker; without `scratch`, on its arena."""
+    if scratch is None:
+        return live_bytes.least_bytes(workers)
+    problem = live_bytes.problem
     graph, factors = problem.graph, problem.objective.factors(workers)
+    live = live_bytes.least_totals(workers)
     different: dict[tuple[object, ...], Operation] = {}
     for operation in sorted(graph.operations, key=lambda operation: live[operation.index]):
         dtypes = (graph.tensors[tensor].dtype for tensor in _used(operation))
