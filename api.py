@@ -168,7 +168,9 @@ def search_fewest(graph: Graph, settings: SearchSettings, limit: Limit, machine:
     the machine's levels. Raises PlanError without a limit, or if no plan is found that fits.
     """
     if not isinstance(limit, int):
-        raise PlanError("the fewest workers are those whose plan fits a limit of memory; give one, such as 12GB")
+        raise PlanError(
+            "the fewest workers are those whose plan fits a limit of memory; give one, such as 12GB"
+        )
     most = MOST_TRIED if machine is None else len(machine.worker_devices or machine.devices)
     live = LiveBytes.of(build_problem(graph))
     for workers in range(1, most + 1):

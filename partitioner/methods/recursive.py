@@ -22,7 +22,8 @@ from ..problem.candidates import Tables
 from ..problem.factor_graph import factor_graph, next_choices, nothing_split, steps_of
 from ..problem.problem import FirstStep, Problem
 from ..problem.solution import Solution, assigned
-from ..solvers.semiring import MIN_PLUS, TableArithmetic
+from ..solvers.min_plus import MIN_PLUS
+from ..solvers.semiring import TableArithmetic
 from ..solvers.solve import Optimum, least_cost
 
 

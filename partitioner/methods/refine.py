@@ -35,7 +35,8 @@ from ..problem.solution import Solution, assigned
 from ..solvers import elimination
 from ..solvers.dominance import Dominance
 from ..solvers.elimination import WidthError, eliminate
-from ..solvers.semiring import MIN_PLUS, TableArithmetic
+from ..solvers.min_plus import MIN_PLUS
+from ..solvers.semiring import TableArithmetic
 from .baselines import chops
 from .recursive import recursive
 

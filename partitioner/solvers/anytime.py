@@ -10,7 +10,8 @@
 3. If the line has waists, the least cost of a segment, for every choice at its end, is passed from segment to
    segment, forwards and backwards (`segment_passing`). Otherwise windows of the line are searched exactly,
    and the least costs of disjoint windows add up (`window_bounds`). Both search by `bounded_search`.
-4. Assignments of few values that cost little next to the bound are searched on the way (`few_values`).
+4. Assignments of few values that cost little next to the bound are searched on the way (`few_values`), after
+   1, 2, 4, 8 ... times as many sweeps, and after the last.
 
 The amount of work depends on the problem alone, not on the clock, so the same problem has the same result.
 """
@@ -35,10 +36,10 @@ from .window_bounds import STATE_LIMITS, WindowBounds
 SWEEPS_AT_ONCE = 25
 """The number of sweeps between two checks of their progress."""
 
-LEAST_GAIN = 0.1
+LEAST_GAIN = 0.03
 """Sweeps end when that number of them closes less than this part of the gap."""
 
-SWEEP_ENTRY_LIMIT = 12 << 30
+SWEEP_ENTRY_LIMIT = 48 << 30
 """The number of table entries that all sweeps together may read."""
 
 SEARCH_ENTRY_LIMIT = 1 << 31
@@ -176,14 +177,16 @@ class _Search:
         messages = MessagePassing(problem)
         known: tuple[int, ...] | None = None
         entries = 2 * sum(table.size for table in problem.tables.values()) * SWEEPS_AT_ONCE
-        for _ in range(max(self._effort.sweep_entries // max(entries, 1), 1)):
+        for times in range(1, max(self._effort.sweep_entries // max(entries, 1), 1) + 1):
             before = self._cost - self._bound
             for _ in range(SWEEPS_AT_ONCE):
                 bound = messages.sweep()
             self._prove(bound)
-            known = of_few_values(problem, messages.marginals(), known)
-            self._improve(known, backwards=False)
-            if before - (self._cost - self._bound) <= LEAST_GAIN * before:
+            most = (1 - LEAST_GAIN) * before
+            if times.bit_count() == 1 or self._cost - self._bound >= most:
+                known = of_few_values(problem, messages.marginals(), known)
+                self._improve(known, backwards=False)
+            if self._cost - self._bound >= most:
                 break
         return messages
 

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .elimination import CostTable
+from .min_plus import least_differences
 from .pair_table import PairTable
 from .semiring import Table
 
@@ -96,7 +97,7 @@ class Dominance:
         found = self._gaps.get(key)
         if found is None:
             rows = np.moveaxis(table, axis, 0).reshape(table.shape[axis], -1)
-            found = self._gaps[key] = (rows[:, None] - rows[None]).min(axis=-1)
+            found = self._gaps[key] = least_differences(rows)
         return found
 
     def _select(self, table: Table, axis: int, positions: Values) -> Table:

@@ -27,7 +27,8 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from .errors import SolverError, SolverLimitError
-from .semiring import MIN_PLUS, Scope, Table, TableArithmetic, Trace
+from .min_plus import MIN_PLUS
+from .semiring import Scope, Table, TableArithmetic, Trace
 
 TABLE_LIMIT = 1 << 24
 """The largest number of entries of a combined table; the table that stays is smaller by one domain."""

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .min_plus import compiled_loops
 from .pairwise import Costs, Pair, Pairwise, total, transposed
 
 
@@ -69,6 +70,7 @@ class MessagePassing:
         self._tables = {**problem.tables, **transposed(problem.tables)}
         self.sent = {pair: np.zeros(problem.domains[pair[1]]) for pair in self._tables}
         self.sent.update(sent or {})
+        self._loops = compiled_loops(sum(table.size for table in self._tables.values()))
         self._room = {table.shape: np.empty(table.shape) for table in self._tables.values()}
 
     def sweep(self) -> int:
@@ -132,10 +134,14 @@ class MessagePassing:
         chains = max(len(self._earlier[variable]), len(self._later[variable]), 1)
         share = np.floor(costs / chains)
         for target in targets:
-            given = self._tables[variable, target]
-            table = self._room[given.shape] if left is None else np.empty_like(given)
-            np.add((share - messages[target, variable])[:, None], given, out=table)
-            least = np.minimum.reduce(table, axis=0)
+            given, own = self._tables[variable, target], share - messages[target, variable]
+            if left is None and self._loops is not None:
+                least = np.empty(given.shape[1])
+                self._loops.least_sums(own, given, least)
+            else:
+                table = self._room[given.shape] if left is None else np.empty_like(given)
+                np.add(own[:, None], given, out=table)
+                least = np.minimum.reduce(table, axis=0)
             common = np.minimum.reduce(least)
             messages[variable, target] = least - common
             constant += common

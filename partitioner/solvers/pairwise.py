@@ -20,7 +20,8 @@ import numpy.typing as npt
 
 from .elimination import CostTable
 from .errors import SolverError
-from .semiring import MIN_PLUS, Scope, Table, TableArithmetic
+from .min_plus import MIN_PLUS
+from .semiring import Scope, Table, TableArithmetic
 
 Costs = npt.NDArray[np.float64]
 Pair = tuple[int, int]

@@ -5,10 +5,9 @@ An elimination is right for every pair of operations with these laws, for number
     multiply and add are associative and commutative
     multiply(a, add(b, c)) == add(multiply(a, b), multiply(a, c))
 
-Costs use (min, +): tables are multiplied by adding their entries, and a variable is projected out by the
-minimum. Frontiers are another one, whose entries are runs of points, see `frontier`. Its tables are not
-arrays, but have the attributes and methods of arrays that are used here. Implemented in: `MIN_PLUS`,
-`TableArithmetic.multiply`, `TableArithmetic.eliminate`.
+Costs use (min, +), see `min_plus`. Frontiers are another one, whose entries are runs of points, see
+`frontier`. Its tables are not arrays, but have the attributes and methods of arrays that are used here.
+Implemented in: `TableArithmetic.multiply`, `TableArithmetic.eliminate`.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -66,25 +66,6 @@ class Semiring:
     """
 
 
-def _minimum(table: Table, axis: int) -> Table:
-    return np.asarray(table.min(axis=axis))
-
-
-def _first_minimum(vector: Table) -> int:
-    return int(vector.argmin())
-
-
-def _without_minimum(table: Table) -> tuple[Table, Table]:
-    """Subtract the minimum of integers, which is exact; leave other tables unchanged."""
-    if table.dtype.kind not in "iu":
-        return table, np.zeros((), table.dtype)
-    least = np.asarray(table.min())
-    return table - least, least
-
-
-MIN_PLUS = Semiring(np.add, _minimum, _first_minimum, _without_minimum)
-
-
 class TableArithmetic:
     """Table operations of a semiring that remember their results by the identity of their arguments.
 
@@ -133,7 +114,9 @@ class TableArithmetic:
             ascending = sorted(parts, key=lambda part: part[0].size)
             spread = [_spread(table, axes, rank) for table, axes in ascending]
             project = self.semiring.project
-            left = self._project(spread, axis, 0) if project is None else project(spread, axis)
+            left = (
+                project_in_pieces(self.semiring, spread, axis) if project is None else project(spread, axis)
+            )
             constant = None
             if self.semiring.part is not None:
                 left, constant = self.semiring.part(left)
@@ -149,21 +132,22 @@ class TableArithmetic:
         """Return the table that stands for all that are equal to this one."""
         return self._distinct.setdefault((table.shape, table.dtype.str, table.tobytes()), table)
 
-    def _project(self, tables: list[Table], axis: int, split: int) -> Table:
-        """Piece by piece along `split` and later axes, so that a piece of the product stays in the cache."""
-        shape = np.broadcast_shapes(*[table.shape for table in tables])
-        if split == axis:
-            split += 1
-        if math.prod(shape) > PIECE_ENTRIES and split < len(shape):
-            pieces = [
-                self._project([_slice(table, split, i) for table in tables], axis, split + 1)
-                for i in range(shape[split])
-            ]
-            return np.concatenate(pieces, axis=split - (split > axis))
-        product = tables[0]
-        for table in tables[1:]:
-            product = self.semiring.multiply(product, table)
-        return self.semiring.add(product, axis)
+
+def project_in_pieces(semiring: Semiring, tables: Sequence[Table], axis: int, split: int = 0) -> Table:
+    """Multiply broadcastable tables and project one axis out.
+
+    Goes piece by piece along `split` and later axes, so that a piece of the product stays in the cache.
+    """
+    shape = np.broadcast_shapes(*[table.shape for table in tables])
+    if split == axis:
+        split += 1
+    if math.prod(shape) > PIECE_ENTRIES and split < len(shape):
+        pieces = [
+            project_in_pieces(semiring, [_slice(table, split, i) for table in tables], axis, split + 1)
+            for i in range(shape[split])
+        ]
+        return np.concatenate(pieces, axis=split - (split > axis))
+    return semiring.add(reduce(semiring.multiply, tables), axis)
 
 
 def _spread(table: Table, axes: Scope, rank: int) -> Table:

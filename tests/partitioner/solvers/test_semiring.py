@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tofu.partitioner.solvers import semiring
-from tofu.partitioner.solvers.semiring import MIN_PLUS, Semiring, TableArithmetic
+from tofu.partitioner.solvers.min_plus import MIN_PLUS
+from tofu.partitioner.solvers.semiring import Semiring, TableArithmetic
 
 SUM_PRODUCT = Semiring(
     np.multiply, lambda table, axis: np.asarray(table.sum(axis=axis)), lambda v: int(v.argmax())
