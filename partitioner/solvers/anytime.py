@@ -36,7 +36,7 @@ from .window_bounds import STATE_LIMITS, WindowBounds
 SWEEPS_AT_ONCE = 25
 """The number of sweeps between two checks of their progress."""
 
-LEAST_GAIN = 0.03
+LEAST_GAIN = 0.02
 """Sweeps end when that number of them closes less than this part of the gap."""
 
 SWEEP_ENTRY_LIMIT = 48 << 30

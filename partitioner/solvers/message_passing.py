@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .min_plus import compiled_loops
+from .packed_messages import PackedMessages
 from .pairwise import Costs, Pair, Pairwise, total, transposed
 
 
@@ -69,16 +70,19 @@ class MessagePassing:
         self._earlier = [[o for o in others if o < v] for v, others in enumerate(neighbours)]
         self._tables = {**problem.tables, **transposed(problem.tables)}
         self.sent = {pair: np.zeros(problem.domains[pair[1]]) for pair in self._tables}
-        self.sent.update(sent or {})
-        self._loops = compiled_loops(sum(table.size for table in self._tables.values()))
+        self.sent.update({pair: message.copy() for pair, message in (sent or {}).items()})
+        self._packed: PackedMessages | None = None
+        if compiled_loops(sum(table.size for table in self._tables.values())) is not None:
+            self._packed = PackedMessages(problem.unary, self._tables, self.sent)
         self._room = {table.shape: np.empty(table.shape) for table in self._tables.values()}
 
     def sweep(self) -> int:
         """Update all variables in order, then all in reverse order. Returns the bound."""
-        last = len(self._problem.domains) - 1
+        bound, last = self._problem.constant, len(self._problem.domains) - 1
+        if self._packed is not None:
+            return int(bound + self._packed.sweep())
         for variable in range(last + 1):
             self._send(variable, self._later[variable])
-        bound = self._problem.constant
         for variable in range(last, -1, -1):
             bound += self._send(variable, self._earlier[variable])
         return int(bound)
@@ -134,16 +138,12 @@ class MessagePassing:
         chains = max(len(self._earlier[variable]), len(self._later[variable]), 1)
         share = np.floor(costs / chains)
         for target in targets:
-            given, own = self._tables[variable, target], share - messages[target, variable]
-            if left is None and self._loops is not None:
-                least = np.empty(given.shape[1])
-                self._loops.least_sums(own, given, least)
-            else:
-                table = self._room[given.shape] if left is None else np.empty_like(given)
-                np.add(own[:, None], given, out=table)
-                least = np.minimum.reduce(table, axis=0)
+            given = self._tables[variable, target]
+            table = self._room[given.shape] if left is None else np.empty_like(given)
+            np.add((share - messages[target, variable])[:, None], given, out=table)
+            least = np.minimum.reduce(table, axis=0)
             common = np.minimum.reduce(least)
-            messages[variable, target] = least - common
+            np.subtract(least, common, out=messages[variable, target])
             constant += common
             if left is not None:
                 left[target] = np.ascontiguousarray((table - least).T)

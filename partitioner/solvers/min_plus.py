@@ -25,7 +25,7 @@ FACTOR_LIMIT = 1 << 23
 
 
 def compiled_loops(sums: int) -> Any:
-    """Return the module of compiled loops; None if so many sums are not worth it, or without numba."""
+    """Return the module of compiled loops; None for fewer than `COMPILED_SUMS`, or without numba."""
     if sums < COMPILED_SUMS:
         return None
     from ...support.compiled import COMPILED
@@ -72,10 +72,10 @@ def _project(tables: Sequence[Table], axis: int) -> Table:
     """
     shape = np.broadcast_shapes(*[table.shape for table in tables])
     left = [other for other in range(len(shape)) if other != axis]
-    loops = compiled_loops(math.prod(shape)) if left else None
-    if loops is None:
+    longest = max(left, key=lambda other: shape[other], default=axis)
+    loops = compiled_loops(math.prod(shape))
+    if loops is None or longest == axis or shape[longest] == 1:
         return project_in_pieces(MIN_PLUS, tables, axis)
-    longest = max(left, key=lambda other: shape[other])
     outer = [other for other in left if other != longest]
     none = np.zeros((1,) * len(shape), np.result_type(*tables))
     groups = [[none], []]

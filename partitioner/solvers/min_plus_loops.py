@@ -5,20 +5,10 @@ Nothing is kept of the sums but their minima, so no table of sums is written to 
 
 from __future__ import annotations
 
-from ...support.compiled import compiled
+import math
+
+from ...support.compiled import Numbers, compiled
 from .semiring import Table
-
-
-@compiled
-def least_sums(costs: Table, table: Table, least: Table) -> None:
-    """Write `[b]`: the least of `costs[a] + table[a, b]` over all `a`."""
-    for b in range(table.shape[1]):
-        least[b] = costs[0] + table[0, b]
-    for a in range(1, table.shape[0]):
-        cost = costs[a]
-        for b in range(table.shape[1]):
-            total = cost + table[a, b]
-            least[b] = total if total < least[b] else least[b]
 
 
 @compiled
@@ -45,3 +35,63 @@ def least_products(first: Table, second: Table, first_row: Table, second_row: Ta
             for b in range(row.shape[0]):
                 total = cost + table[x, b]
                 row[b] = total if total < row[b] else row[b]
+
+
+@compiled
+def send_all(
+    variables: Numbers,
+    target_at: Numbers,
+    targets: Numbers,
+    tables: Numbers,
+    table_at: Numbers,
+    messages: Numbers,
+    message_at: Numbers,
+    opposite: Numbers,
+    unary: Numbers,
+    unary_at: Numbers,
+    chains: Numbers,
+    incoming_at: Numbers,
+    incoming: Numbers,
+    costs: Numbers,
+) -> float:
+    """Send the messages of variables, one after the other; return the constant that comes out.
+
+    This is `MessagePassing._send` for arrays that lie one after the other: `targets` are the numbers of the
+    messages that a variable sends, and `opposite` those of the messages the other way.
+    """
+    constant = 0.0
+    for variable in variables:
+        first, domain = unary_at[variable], unary_at[variable + 1] - unary_at[variable]
+        for a in range(domain):
+            costs[a] = unary[first + a]
+        for place in range(incoming_at[variable], incoming_at[variable + 1]):
+            start = message_at[incoming[place]]
+            for a in range(domain):
+                costs[a] += messages[start + a]
+        least = costs[0]
+        for a in range(1, domain):
+            least = costs[a] if costs[a] < least else least
+        constant += least
+        for a in range(domain):
+            costs[a] = math.floor((costs[a] - least) / chains[variable])
+        for place in range(target_at[variable], target_at[variable + 1]):
+            number = targets[place]
+            message = messages[message_at[number] : message_at[number + 1]]
+            start, back = table_at[number], message_at[opposite[number]]
+            for a in range(domain):
+                row = tables[start + a * len(message) : start + (a + 1) * len(message)]
+                cost = costs[a] - messages[back + a]
+                if a == 0:
+                    for b in range(len(message)):
+                        message[b] = cost + row[b]
+                else:
+                    for b in range(len(message)):
+                        total = cost + row[b]
+                        message[b] = total if total < message[b] else message[b]
+            common = message[0]
+            for b in range(1, len(message)):
+                common = message[b] if message[b] < common else common
+            for b in range(len(message)):
+                message[b] -= common
+            constant += common
+    return constant

@@ -1,0 +1,72 @@
+"""The tables and messages of a pairwise problem, in one row in memory, as compiled loops read them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
+
+import numpy as np
+import numpy.typing as npt
+
+from .min_plus import compiled_loops
+from .pairwise import Costs, Pair
+
+Integers = npt.NDArray[np.int64]
+
+
+class PackedMessages:
+    """Sweeps over a problem in compiled loops.
+
+    A message is sent along each pair, from its first variable to its second. `tables` are given both ways.
+    """
+
+    def __init__(self, unary: Sequence[Costs], tables: Mapping[Pair, Costs], sent: dict[Pair, Costs]) -> None:
+        domains = [len(costs) for costs in unary]
+        number = {pair: place for place, pair in enumerate(tables)}
+        incoming: list[list[int]] = [[] for _ in unary]
+        later: list[list[int]] = [[] for _ in unary]
+        earlier: list[list[int]] = [[] for _ in unary]
+        for (a, b), place in number.items():
+            incoming[b].append(place)
+            (later if b > a else earlier)[a].append(place)
+        distinct = {id(table): table for table in tables.values()}
+        starts = dict(zip(distinct, _starts(table.size for table in distinct.values()), strict=False))
+        message_at = _starts(domains[b] for _, b in number)
+        self._messages = np.empty(message_at[-1])
+        for pair, place in number.items():
+            view = self._messages[message_at[place] : message_at[place + 1]]
+            view[:] = sent[pair]
+            sent[pair] = view
+        chains = [max(len(before), len(after), 1) for before, after in zip(earlier, later, strict=True)]
+        self._shared = (
+            np.concatenate([table.ravel() for table in distinct.values()]),
+            np.array([starts[id(table)] for table in tables.values()]),
+            self._messages,
+            np.array(message_at),
+            np.array([number[b, a] for a, b in number]),
+            np.concatenate(unary),
+            np.array(_starts(domains)),
+            np.array(chains),
+            *_lists(incoming),
+        )
+        count = len(domains)
+        self._forwards = np.arange(count), *_lists(later)
+        self._backwards = np.arange(count)[::-1].copy(), *_lists(earlier)
+        self._room = np.empty(max(domains))
+        self._loops = compiled_loops(sum(table.size for table in tables.values()))
+
+    def sweep(self) -> float:
+        """Update all variables in order, then all in reverse order; return what comes out on the way back."""
+        self._loops.send_all(*self._forwards, *self._shared, self._room)
+        return float(self._loops.send_all(*self._backwards, *self._shared, self._room))
+
+
+def _starts(sizes: Iterable[int]) -> list[int]:
+    """Return where each of some stretches begins, and where the last one ends."""
+    return list(accumulate(sizes, initial=0))
+
+
+def _lists(lists: Sequence[Sequence[int]]) -> tuple[Integers, Integers]:
+    """Return where each list begins, and all their members."""
+    members = [member for each in lists for member in each]
+    return np.array(_starts(map(len, lists))), np.array(members, np.int64)
