@@ -23,7 +23,7 @@ from .partitioner import (
     lower,
     peak_bytes,
 )
-from .partitioner.methods.frontier import Frontier, Measures, find_frontier
+from .partitioner.methods.frontier import WHOLE, Frontier, Measures, find_frontier
 from .partitioner.methods.manual import Layouts
 from .partitioner.methods.method import Search
 from .partitioner.methods.within_memory import Limit, parse_limit
@@ -201,6 +201,9 @@ def frontier(
     memory: int | str | None = None,
     method: str | Method = "recursive",
     recompute: Sequence[int] = RECOMPUTE,
+    *,
+    keep: bool = True,
+    replicate: bool = True,
 ) -> Frontier:
     """Find plans of which none beats another one in both step time and memory, for `workers` workers.
 
@@ -208,7 +211,8 @@ def frontier(
     and memory is the largest arena of a worker. Plans that take more than `memory` (bytes, or text such as
     `12GB`) are left out; without it that is the memory of the machine's devices.
     `recompute` are the numbers of segments in which activations may be computed again, see `training_graph`;
-    a point's `recompute` is that of its plan's graph.
+    a point's `recompute` is that of its plan's graph. `keep` and `replicate` are as for `partition`. If the
+    number of plans with `keep=False` is small (up to 1,024), all of them are considered.
 
     Raises PlanError if no plan is found that fits, GraphError for a number of segments below 1, and
     MachineError for a bad machine.
@@ -223,7 +227,8 @@ def frontier(
         task_times(graph, found, workers),
     )
     limit_bytes = limit if isinstance(limit, int) else None
-    return find_frontier(graph, workers, found, method, measures, limit_bytes, recompute)
+    space = replace(WHOLE, keep=keep, replicate=replicate)
+    return find_frontier(graph, workers, found, method, measures, limit_bytes, recompute, space)
 
 
 def needs_of(graph: Graph) -> Needs:

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .options import WorkerCounts, examples, json_option, machine_option, method_option, model_candidates
+from .options import (
+    WorkerCounts,
+    examples,
+    json_option,
+    machine_option,
+    method_option,
+    model_candidates,
+    no_keep_option,
+    no_replicate_option,
+)
 from .planned import Planned, planned_options
 
 if TYPE_CHECKING:
@@ -39,6 +48,8 @@ if TYPE_CHECKING:
 @click.option(
     "--memory", help="Leave out plans that take more, such as 12GB, or unlimited. If left out, the machine's."
 )
+@no_replicate_option
+@no_keep_option
 @click.option(
     "--plot", type=click.Path(path_type=Path), help="Draw time against memory to this .svg or .png file."
 )
@@ -55,6 +66,8 @@ def command(
     method: str,
     given: Planned,
     memory: str | None,
+    no_replicate: bool,
+    no_keep: bool,
     plot: Path | None,
     save: Path | None,
     as_json: bool,
@@ -86,7 +99,19 @@ def command(
     source, graph = given.source(model), given.graph_of(model)
     recompute = RECOMPUTE if given.recompute is None else (1,)
     with waiting("searching plans at several amounts of memory", quiet=as_json):
-        frontiers = [frontier(graph, count, found, memory, method, recompute) for count in workers]
+        frontiers = [
+            frontier(
+                graph,
+                count,
+                found,
+                memory,
+                method,
+                recompute,
+                keep=not no_keep,
+                replicate=not no_replicate,
+            )
+            for count in workers
+        ]
     if as_json:
         print_json(report.facts(graph.name, frontiers))
     else:

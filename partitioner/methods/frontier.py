@@ -24,12 +24,16 @@ from ...machines.machine import Machine
 from ...simulator.times import TaskTimes
 from ...support.notebook_display import NotebookDisplay
 from ..plans.plan import Plan
+from ..plans.space import Space
 from .frontier_bounds import Bounded, LowerPoint, lower_staircase
 from .method import Method, every_method, find_method
 from .recombine import recombined
 from .search import prepared
 from .settings import SearchSettings
 from .within_memory import least_peak_bytes, memory_front
+
+WHOLE = Space(replicate=True, feed="batch", keep=True)
+"""The space of all plans that a search knows, with inputs as a loader has them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,27 +132,34 @@ def find_frontier(
     measures: Measures,
     memory: int | None = None,
     recompute: Sequence[int] = (1,),
+    space: Space = WHOLE,
 ) -> Frontier:
-    """Find the frontier of plans of a graph, up to a limit of memory.
+    """Find the frontier of plans of a graph in a space, up to a limit of memory.
 
     `recompute` are the numbers of segments in which activations may be computed again; 1 is the graph itself.
+    What is proven holds for every space. Few plans that keep nothing are all considered.
 
     Raises PlanError if no plan is found that fits, and MachineError as `SearchSettings.made_objective`.
     """
     search = searching_method(method)
-    found: list[FrontierPoint] = []
     variants = _variants(graph, recompute)
+    least = min(least_peak_bytes(variant, workers) for variant in variants.values())
+    if memory is not None and memory < least:
+        raise PlanError(
+            f"no plan is searched within {memory:,} bytes: every plan in steps needs at least {least:,} "
+            f"(proven)"
+        )
+    found: list[FrontierPoint] = []
     for segments, variant in variants.items():
-        for plan, peak in _candidates(variant, workers, machine, search, measures, whole=segments == 1):
+        for plan, peak in _candidates(variant, workers, machine, search, measures, space, segments == 1):
             if memory is None or peak <= memory:
                 seconds = measures.seconds(variant, plan)
                 found.append(FrontierPoint(seconds, peak, replace(plan, step_seconds=seconds), segments))
-    least = min(least_peak_bytes(variant, workers) for variant in variants.values())
     if not found:
-        proven = (
-            f"; every plan in steps needs at least {least:,} bytes (proven)" if least > (memory or 0) else ""
+        raise PlanError(
+            f"no plan was found that takes at most {memory:,} bytes, and it is only proven that every plan "
+            f"in steps needs at least {least:,}"
         )
-        raise PlanError(f"no plan was found that takes at most {memory:,} bytes{proven}")
     points = unbeaten(found)
     known = Bounded(tuple(variants.values()), workers, machine, search, measures.times, least)
     lower = lower_staircase(known, [(point.peak_bytes, point.plan.cost_bytes) for point in points])
@@ -174,11 +185,19 @@ def _variants(graph: Graph, recompute: Sequence[int]) -> dict[int, Graph]:
 
 
 def _candidates(
-    graph: Graph, workers: int, machine: Machine, method: Method, measures: Measures, *, whole: bool
+    graph: Graph,
+    workers: int,
+    machine: Machine,
+    method: Method,
+    measures: Measures,
+    space: Space,
+    of_bytes: bool,
 ) -> Iterator[tuple[Plan, int]]:
-    """Yield plans with their arenas; unless `whole`, only those of searches for the least step time."""
-    timed = SearchSettings(method, machine=machine, objective="step-time")
-    others = (SearchSettings(method), SearchSettings(method, keep=False, replicate=False)) if whole else ()
+    """Yield plans with their arenas; unless `of_bytes`, only those of searches for the least step time."""
+    chosen = partial(SearchSettings, method, feed=space.feed)
+    timed = chosen(machine=machine, objective="step-time", replicate=space.replicate)
+    spaces = dict.fromkeys([(space.keep, space.replicate), (False, False)] if of_bytes else [])
+    others = [chosen(keep=keep, replicate=replicate) for keep, replicate in spaces]
     plans: list[Plan] = []
     for settings in (timed, *others):
         for point in reversed(memory_front(graph, workers, settings, partial(measures.arena, graph))):
@@ -189,7 +208,7 @@ def _candidates(
         made = replace(plan, space=timed.space())
         yield made, measures.arena(graph, made)
     for each in every_method().values():
-        if whole and each.composes:
+        if of_bytes and each.composes and space.keep and space.replicate:
             try:
                 plan = each.search(graph, workers, SearchSettings(each).space())
             except PlanError:  # the graph lacks the layers for it

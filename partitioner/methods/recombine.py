@@ -6,8 +6,9 @@
     result       plans at the points of the frontier of both sums (TensorOpt, definition 1)
 
 If the classes have few choices, all are considered. The frontier is that of these sums: the time of a
-simulated iteration, and arenas, are to be found for its plans. Implemented in: `recombined` (plans),
-`solvers.frontier` (the frontier).
+simulated iteration, and arenas, are to be found for its plans. A plan that is best by these may have sums
+that are not. So if there are few plans in all, the result is every plan. Implemented in: `recombined`
+(plans), `_assignments` (all of them, or `solvers.frontier`).
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from itertools import product
+from math import prod
 
 from ..layouts.choices import (
     OperatorChoices,
@@ -44,6 +47,9 @@ POINTS = 16
 FEW = 24
 """All choices are considered if no class has more."""
 
+EVERY = 1 << 10
+"""All plans are yielded if there are no more of these choices."""
+
 TABLE_LIMIT = 1 << 22
 """The largest number of entries, and of points, of a table."""
 
@@ -58,10 +64,30 @@ def recombined(problem: Problem, workers: int, plans: Sequence[Plan], method: Me
     if not fitting or not factors:
         return
     operators, tensors = _choices(problem, factors, fitting)
-    live = LiveBytes.of(problem)
-    totals = live.totals(*fitting[0], factors)
-    fullest = totals.index(max(totals))
+    for time, assignment in _assignments(problem, workers, operators, tensors, fitting[0]):
+        cost = Cost(time, problem.objective.unit)
+        yield plan_of(problem, assigned(factors, operators, tensors, assignment, cost=cost), workers, method)
+
+
+def _assignments(
+    problem: Problem,
+    workers: int,
+    operators: Sequence[OperatorChoices],
+    tensors: Sequence[TensorChoices],
+    typical: Choices,
+) -> Iterator[tuple[int, Sequence[int]]]:
+    """Yield times and assignments: all if they are few, or else those at the frontier.
+
+    Memory is that of the operation at which `typical` choices hold most.
+    """
     domains, times = factor_graph(problem, operators, tensors)
+    if prod(domains) <= EVERY:
+        for each in product(*map(range, domains)):
+            yield sum(int(table[tuple([each[v] for v in scope])]) for scope, table in times), each
+        return
+    live, factors = LiveBytes.of(problem), problem.objective.factors(workers)
+    totals = live.totals(*typical, factors)
+    fullest = totals.index(max(totals))
     held = replace(
         problem,
         objective=Unpriced(factors),
@@ -75,10 +101,7 @@ def recombined(problem: Problem, workers: int, plans: Sequence[Plan], method: Me
     except WidthError:
         return
     for point, (time, _) in enumerate(found.points.tolist()):
-        solution = assigned(
-            factors, operators, tensors, found.assignment(point), cost=Cost(time, problem.objective.unit)
-        )
-        yield plan_of(problem, solution, workers, method)
+        yield time, found.assignment(point)
 
 
 def _choices(

@@ -39,7 +39,7 @@ def test_mistakes_end_with_status_2(tofu: Tofu, tmp_path: Path) -> None:
         (("-w", "9"), "has 8"),
         (("--plot", str(tmp_path / "f.txt")), ".svg or .png"),
         (("--plot", str(tmp_path / "no" / "f.svg")), "there is no folder"),
-        (("--memory", "1kB"), "no plan was found that takes at most 1,000 bytes"),
+        (("--memory", "1kB"), "no plan is searched within 1,000 bytes"),
         (("--memory", "lots"), "memory"),
         (("--save", "/dev/null/plans"), "'/dev/null' is not a folder"),
         (("--method", "data-parallel"), "makes one plan"),
