@@ -48,6 +48,14 @@ if TYPE_CHECKING:
 @click.option(
     "--memory", help="Leave out plans that take more, such as 12GB, or unlimited. If left out, the machine's."
 )
+@click.option(
+    "--cost-model",
+    type=click.Choice(["simulated", "tensoropt"]),
+    default="simulated",
+    show_default=True,
+    help="What times and memory are: simulated, with arenas, or TensorOpt's sums of estimates, printed with "
+    "what the same plans take.",
+)
 @no_replicate_option
 @no_keep_option
 @click.option(
@@ -66,6 +74,7 @@ def command(
     method: str,
     given: Planned,
     memory: str | None,
+    cost_model: str,
     no_replicate: bool,
     no_keep: bool,
     plot: Path | None,
@@ -109,6 +118,7 @@ def command(
                 recompute,
                 keep=not no_keep,
                 replicate=not no_replicate,
+                cost_model=cost_model,
             )
             for count in workers
         ]

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TypeVar
 
 from ...dataflow.graph import Graph
 from ...dataflow.recompute import recomputed
@@ -51,8 +52,8 @@ class Measures:
 
 
 @dataclass(frozen=True, slots=True)
-class FrontierPoint:
-    """A plan that no other plan found beats."""
+class Measured:
+    """The time and memory that a plan takes."""
 
     seconds: float
     """The simulated time of an iteration."""
@@ -60,11 +61,28 @@ class FrontierPoint:
     peak_bytes: int
     """The largest arena of a worker."""
 
+
+@dataclass(frozen=True, slots=True)
+class FrontierPoint:
+    """A plan that no other plan found beats."""
+
+    seconds: float
+    """The time of an iteration by the cost model of the frontier: the simulated time, or an estimate."""
+
+    peak_bytes: int
+    """The memory of a worker by that model: the largest arena, or an estimate."""
+
     plan: Plan
-    """The plan; its `step_seconds` are the same time."""
+    """The plan; its `step_seconds` are the simulated time."""
 
     recompute: int = 1
     """The number of segments whose activations its graph computes again, see `training_graph`."""
+
+    taken: Measured | None = None
+    """The time and memory that the plan takes, if those above are estimates; else None."""
+
+
+Point = TypeVar("Point", FrontierPoint, LowerPoint)
 
 
 @dataclass(frozen=True)
@@ -83,6 +101,16 @@ class Frontier(NotebookDisplay):
     lower: tuple[LowerPoint, ...]
     """The bounds that are proven, by rising memory and falling time."""
 
+    cost_model: str = "simulated"
+    """The model of times and memory: `simulated`, with arenas, or `tensoropt`, with estimates."""
+
+    @property
+    def bounded(self) -> str:
+        """Say for which plans the bounds hold."""
+        if self.cost_model == "simulated":
+            return "every plan in steps"
+        return f"by the cost model {self.cost_model!r}, every plan that {self.points[0].plan.space}"
+
     def plan(self, *, memory: int | None = None, seconds: float | None = None) -> Plan:
         """Return the fastest plan within an amount of memory, or the one with least memory that is as fast.
 
@@ -98,7 +126,7 @@ class Frontier(NotebookDisplay):
                 least = self.points[0].peak_bytes
                 raise PlanError(
                     f"no plan was found that takes at most {memory:,} bytes: the least is {least:,}, and "
-                    f"every plan in steps needs at least {self.lower[0].peak_bytes:,} (proven)"
+                    f"{self.bounded} needs at least {self.lower[0].peak_bytes:,} (proven)"
                 )
             return fitting[-1].plan
         assert seconds is not None
@@ -106,7 +134,7 @@ class Frontier(NotebookDisplay):
         if not fast:
             raise PlanError(
                 f"no plan was found that takes at most {seconds} seconds: the fastest takes "
-                f"{self.points[-1].seconds}, and every plan in steps at least {self.lower[-1].seconds} "
+                f"{self.points[-1].seconds}, and {self.bounded} takes at least {self.lower[-1].seconds} "
                 f"(proven)"
             )
         return fast[0].plan
@@ -142,7 +170,7 @@ def find_frontier(
     Raises PlanError if no plan is found that fits, and MachineError as `SearchSettings.made_objective`.
     """
     search = searching_method(method)
-    variants = _variants(graph, recompute)
+    variants = variants_of(graph, recompute)
     least = min(least_peak_bytes(variant, workers) for variant in variants.values())
     if memory is not None and memory < least:
         raise PlanError(
@@ -166,16 +194,16 @@ def find_frontier(
     return Frontier(workers, machine, points, lower)
 
 
-def unbeaten(found: Iterable[FrontierPoint]) -> tuple[FrontierPoint, ...]:
+def unbeaten(found: Iterable[Point]) -> tuple[Point, ...]:
     """Return the points that no other one beats, by rising memory; of equal ones the first."""
-    points: list[FrontierPoint] = []
+    points: list[Point] = []
     for point in sorted(found, key=lambda point: (point.peak_bytes, point.seconds)):
         if not points or point.seconds < points[-1].seconds:
             points.append(point)
     return tuple(points)
 
 
-def _variants(graph: Graph, recompute: Sequence[int]) -> dict[int, Graph]:
+def variants_of(graph: Graph, recompute: Sequence[int]) -> dict[int, Graph]:
     """Return graphs that compute activations again, by the number of segments; of equal ones the first."""
     found: dict[str, tuple[int, Graph]] = {}
     for segments in recompute:

@@ -35,7 +35,7 @@ from ..problem.problem import Problem
 from ..problem.sequences import all_sequences, sequence_count
 from ..problem.solution import assigned
 from ..problem.unpriced import Unpriced
-from ..solvers.elimination import WidthError
+from ..solvers.elimination import CostTable, WidthError
 from ..solvers.frontier import least_frontier
 from ..solvers.pair_table import PairTable
 from .method import Method
@@ -63,7 +63,10 @@ def recombined(problem: Problem, workers: int, plans: Sequence[Plan], method: Me
     fitting = [choices_of(problem, plan) for plan in plans if plan.in_steps and plan.factors == factors]
     if not fitting or not factors:
         return
-    operators, tensors = _choices(problem, factors, fitting)
+    if most_choices(problem, factors) <= FEW:
+        operators, tensors = joint_choices(problem, factors, all_sequences)
+    else:
+        operators, tensors = choices_made(problem, factors, fitting)
     for time, assignment in _assignments(problem, workers, operators, tensors, fitting[0]):
         cost = Cost(time, problem.objective.unit)
         yield plan_of(problem, assigned(factors, operators, tensors, assignment, cost=cost), workers, method)
@@ -94,8 +97,7 @@ def _assignments(
         prices=live.prices(Fraction(1)),
         buffer_prices=live.buffer_prices({fullest: Fraction(1)}, workers),
     )
-    _, memory = factor_graph(held, operators, tensors)
-    pairs = [PairTable(scope, time, bytes_) for (scope, time), (_, bytes_) in zip(times, memory, strict=True)]
+    pairs = with_memory(times, factor_graph(held, operators, tensors)[1])
     try:
         found = least_frontier(domains, pairs, points_limit=POINTS, table_limit=TABLE_LIMIT)
     except WidthError:
@@ -104,19 +106,26 @@ def _assignments(
         yield time, found.assignment(point)
 
 
-def _choices(
-    problem: Problem, factors: tuple[int, ...], fitting: Sequence[Choices]
-) -> tuple[list[OperatorChoices], list[TensorChoices]]:
-    """Return the choices of every class; equal ones are one object."""
-    counts = [
+def with_memory(times: Sequence[CostTable], memory: Sequence[CostTable]) -> list[PairTable]:
+    """Join the tables of two sums over the same choices."""
+    return [PairTable(scope, time, bytes_) for (scope, time), (_, bytes_) in zip(times, memory, strict=True)]
+
+
+def most_choices(problem: Problem, factors: tuple[int, ...]) -> int:
+    """Return the number of choices of the class that has most."""
+    return max(
         *(sequence_count(splittable(bound), factors) for bound in problem.operators),
         *(
             sequence_count(dict(enumerate(shape)), factors, problem.may_replicate(number))
             for number, shape in enumerate(problem.shapes)
         ),
-    ]
-    if max(counts, default=1) <= FEW:
-        return joint_choices(problem, factors, all_sequences)
+    )
+
+
+def choices_made(
+    problem: Problem, factors: tuple[int, ...], fitting: Sequence[Choices]
+) -> tuple[list[OperatorChoices], list[TensorChoices]]:
+    """Return the choices of every class that some plan makes; equal ones are one object."""
     strategies = [tuple(dict.fromkeys(own)) for own in zip(*[each[0] for each in fitting], strict=True)]
     dimensions = [tuple(dict.fromkeys(own)) for own in zip(*[each[1] for each in fitting], strict=True)]
     of_operators = {

@@ -93,7 +93,7 @@ def test_plans_are_chosen_by_memory_or_by_time(found):
     assert found.plan(seconds=first.seconds) is first.plan
     with pytest.raises(PlanError, match=r"every plan in steps needs at least .* \(proven\)"):
         found.plan(memory=first.peak_bytes - 1)
-    with pytest.raises(PlanError, match=r"every plan in steps at least .* \(proven\)"):
+    with pytest.raises(PlanError, match=r"every plan in steps takes at least .* \(proven\)"):
         found.plan(seconds=last.seconds / 2)
     for given_both in ({}, {"memory": 1, "seconds": 1.0}):
         with pytest.raises(PlanError, match="give one of both"):
