@@ -23,9 +23,10 @@ from .partitioner import (
     lower,
     peak_bytes,
 )
-from .partitioner.methods.frontier import Frontier, Measures, find_frontier
+from .partitioner.methods.frontier import WHOLE, Frontier, Measures, find_frontier
 from .partitioner.methods.manual import Layouts
 from .partitioner.methods.method import Search
+from .partitioner.methods.tensoropt import find_modelled_frontier
 from .partitioner.methods.within_memory import Limit, parse_limit
 from .partitioner.problem.classes import build_problem
 from .partitioner.problem.constraints import Constraint
@@ -47,6 +48,9 @@ __all__ = ["Context", "Module", "cpu", "frontier", "gpu", "partition"]
 
 RECOMPUTE = (1, 8)
 """The numbers of segments that frontiers try."""
+
+COST_MODELS = ("simulated", "tensoropt")
+"""The models of time and memory that frontiers may have."""
 
 MOST_TRIED = 64
 """The most workers that are tried if a machine does not say how many devices it has."""
@@ -201,6 +205,10 @@ def frontier(
     memory: int | str | None = None,
     method: str | Method = "recursive",
     recompute: Sequence[int] = RECOMPUTE,
+    *,
+    keep: bool = True,
+    replicate: bool = True,
+    cost_model: str = "simulated",
 ) -> Frontier:
     """Find plans of which none beats another one in both step time and memory, for `workers` workers.
 
@@ -208,11 +216,16 @@ def frontier(
     and memory is the largest arena of a worker. Plans that take more than `memory` (bytes, or text such as
     `12GB`) are left out; without it that is the memory of the machine's devices.
     `recompute` are the numbers of segments in which activations may be computed again, see `training_graph`;
-    a point's `recompute` is that of its plan's graph.
+    a point's `recompute` is that of its plan's graph. `keep` and `replicate` are as for `partition`. If the
+    number of plans with `keep=False` is small (up to 1,024), all of them are considered.
+    `cost_model` says what times and memory are: `simulated`, or sums of estimates as TensorOpt adds them up
+    (`tensoropt`). Every point of the latter has what its plan takes in `taken`, and plans keep no copies.
 
-    Raises PlanError if no plan is found that fits, GraphError for a number of segments below 1, and
-    MachineError for a bad machine.
+    Raises PlanError for an unknown cost model or if no plan is found that fits, GraphError for a number of
+    segments below 1, and MachineError for a bad machine.
     """
+    if cost_model not in COST_MODELS:
+        raise PlanError(f"there is no cost model {cost_model!r}; there are: {', '.join(COST_MODELS)}")
     found = load_machine(machine) if isinstance(machine, str) else machine
     found.check_workers(workers)
     limit = parse_limit(memory, "memory", found)
@@ -223,7 +236,9 @@ def frontier(
         task_times(graph, found, workers),
     )
     limit_bytes = limit if isinstance(limit, int) else None
-    return find_frontier(graph, workers, found, method, measures, limit_bytes, recompute)
+    space = replace(WHOLE, keep=keep, replicate=replicate)
+    search = find_frontier if cost_model == "simulated" else find_modelled_frontier
+    return search(graph, workers, found, method, measures, limit_bytes, recompute, space)
 
 
 def needs_of(graph: Graph) -> Needs:

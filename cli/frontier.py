@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .options import WorkerCounts, examples, json_option, machine_option, method_option, model_candidates
+from .options import (
+    WorkerCounts,
+    examples,
+    json_option,
+    machine_option,
+    method_option,
+    model_candidates,
+    no_keep_option,
+    no_replicate_option,
+)
 from .planned import Planned, planned_options
 
 if TYPE_CHECKING:
@@ -40,6 +49,16 @@ if TYPE_CHECKING:
     "--memory", help="Leave out plans that take more, such as 12GB, or unlimited. If left out, the machine's."
 )
 @click.option(
+    "--cost-model",
+    type=click.Choice(["simulated", "tensoropt"]),
+    default="simulated",
+    show_default=True,
+    help="What times and memory are: simulated, with arenas, or TensorOpt's sums of estimates, printed with "
+    "what the same plans take.",
+)
+@no_replicate_option
+@no_keep_option
+@click.option(
     "--plot", type=click.Path(path_type=Path), help="Draw time against memory to this .svg or .png file."
 )
 @click.option(
@@ -55,6 +74,9 @@ def command(
     method: str,
     given: Planned,
     memory: str | None,
+    cost_model: str,
+    no_replicate: bool,
+    no_keep: bool,
     plot: Path | None,
     save: Path | None,
     as_json: bool,
@@ -86,7 +108,20 @@ def command(
     source, graph = given.source(model), given.graph_of(model)
     recompute = RECOMPUTE if given.recompute is None else (1,)
     with waiting("searching plans at several amounts of memory", quiet=as_json):
-        frontiers = [frontier(graph, count, found, memory, method, recompute) for count in workers]
+        frontiers = [
+            frontier(
+                graph,
+                count,
+                found,
+                memory,
+                method,
+                recompute,
+                keep=not no_keep,
+                replicate=not no_replicate,
+                cost_model=cost_model,
+            )
+            for count in workers
+        ]
     if as_json:
         print_json(report.facts(graph.name, frontiers))
     else:

@@ -37,6 +37,14 @@ method_option = click.option(
 )
 
 
+no_replicate_option = click.option(
+    "--no-replicate", is_flag=True, help="Split every tensor that can be split, as the paper does."
+)
+no_keep_option = click.option(
+    "--no-keep", is_flag=True, help="Reduce each sum on its own, copy no inputs, repeat no operations."
+)
+
+
 def machine_option(what: str, required: bool = False) -> Callable[[Command], Command]:
     """`--machine`, a preset or a file."""
     return click.option(

@@ -22,6 +22,8 @@ from .options import (
     machine_option,
     method_option,
     model_candidates,
+    no_keep_option,
+    no_replicate_option,
     recompute_option,
     shape_option,
 )
@@ -91,10 +93,8 @@ if TYPE_CHECKING:
     show_default=True,
     help="What to minimise; time is that of the traffic over the machine's links, step-time an iteration's.",
 )
-@click.option("--no-replicate", is_flag=True, help="Split every tensor that can be split, as the paper does.")
-@click.option(
-    "--no-keep", is_flag=True, help="Reduce each sum on its own, copy no inputs, repeat no operations."
-)
+@no_replicate_option
+@no_keep_option
 @click.option(
     "--feed",
     type=click.Choice(["batch", "anywhere"]),

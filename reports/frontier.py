@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from ..partitioner.methods.frontier import Frontier
+from ..partitioner.methods.frontier import Frontier, FrontierPoint
 from ..support.wording import counted
 from .console import wide_console
 from .tables import table
@@ -18,6 +18,7 @@ def facts(model: str, frontiers: Sequence[Frontier]) -> dict[str, Any]:
     return {
         "model": model,
         "machine": frontiers[0].machine.name,
+        "cost_model": frontiers[0].cost_model,
         "points": [
             {
                 "workers": each.workers,
@@ -26,6 +27,7 @@ def facts(model: str, frontiers: Sequence[Frontier]) -> dict[str, Any]:
                 "cost_bytes": point.plan.cost_bytes,
                 "method": point.plan.method,
                 "recompute": point.recompute,
+                **_taken(point),
             }
             for each in frontiers
             for point in each.points
@@ -38,22 +40,36 @@ def facts(model: str, frontiers: Sequence[Frontier]) -> dict[str, Any]:
     }
 
 
+def _taken(point: FrontierPoint) -> dict[str, Any]:
+    if point.taken is None:
+        return {}
+    return {"simulated_seconds": point.taken.seconds, "arena_bytes": point.taken.peak_bytes}
+
+
 def show(model: str, frontiers: Sequence[Frontier]) -> None:
     """Print the points of every frontier, and what is proven."""
     console = wide_console()
+    estimated = frontiers[0].cost_model != "simulated"
     rows = table(
         "point",
         "workers",
         "step time",
         "memory of a worker",
+        *(("simulated", "arena") if estimated else ()),
         "moved",
         "method",
         "computed again",
-        title=f"{model} on {frontiers[0].machine.name}",
+        title=f"{model} on {frontiers[0].machine.name}"
+        + (f" by the cost model {frontiers[0].cost_model}" if estimated else ""),
     )
     for each in frontiers:
         for number, point in enumerate(each.points, 1):
-            figures = (format_seconds(point.seconds), format_bytes(point.peak_bytes))
+            figures = [
+                text
+                for taken in (point, point.taken)
+                if taken is not None
+                for text in (format_seconds(taken.seconds), format_bytes(taken.peak_bytes))
+            ]
             moved = format_bytes(point.plan.cost_bytes)
             again = f"in {point.recompute} segments" if point.recompute > 1 else "nothing"
             rows.add_row(str(number), str(each.workers), *figures, moved, point.plan.method, again)
@@ -61,11 +77,11 @@ def show(model: str, frontiers: Sequence[Frontier]) -> None:
     for each in frontiers:
         first, last = each.lower[0], each.lower[-1]
         console.print(
-            f"every plan in steps over {counted(each.workers, 'worker')} takes at least "
+            f"{each.bounded} over {counted(each.workers, 'worker')} takes at least "
             f"{format_seconds(last.seconds)}, and {format_bytes(first.peak_bytes)} (proven)",
             soft_wrap=True,
         )
-        for stair, following in pairwise(each.lower):
+        for stair, following in () if estimated else pairwise(each.lower):
             console.print(
                 f"with less than {format_bytes(following.peak_bytes)} it takes at least "
                 f"{format_seconds(stair.seconds)}, if it repeats no computation (proven)",

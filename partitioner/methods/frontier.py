@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TypeVar
 
 from ...dataflow.graph import Graph
 from ...dataflow.recompute import recomputed
@@ -24,12 +25,16 @@ from ...machines.machine import Machine
 from ...simulator.times import TaskTimes
 from ...support.notebook_display import NotebookDisplay
 from ..plans.plan import Plan
+from ..plans.space import Space
 from .frontier_bounds import Bounded, LowerPoint, lower_staircase
 from .method import Method, every_method, find_method
 from .recombine import recombined
 from .search import prepared
 from .settings import SearchSettings
 from .within_memory import least_peak_bytes, memory_front
+
+WHOLE = Space(replicate=True, feed="batch", keep=True)
+"""The space of all plans that a search knows, with inputs as a loader has them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +52,8 @@ class Measures:
 
 
 @dataclass(frozen=True, slots=True)
-class FrontierPoint:
-    """A plan that no other plan found beats."""
+class Measured:
+    """The time and memory that a plan takes."""
 
     seconds: float
     """The simulated time of an iteration."""
@@ -56,11 +61,28 @@ class FrontierPoint:
     peak_bytes: int
     """The largest arena of a worker."""
 
+
+@dataclass(frozen=True, slots=True)
+class FrontierPoint:
+    """A plan that no other plan found beats."""
+
+    seconds: float
+    """The time of an iteration by the cost model of the frontier: the simulated time, or an estimate."""
+
+    peak_bytes: int
+    """The memory of a worker by that model: the largest arena, or an estimate."""
+
     plan: Plan
-    """The plan; its `step_seconds` are the same time."""
+    """The plan; its `step_seconds` are the simulated time."""
 
     recompute: int = 1
     """The number of segments whose activations its graph computes again, see `training_graph`."""
+
+    taken: Measured | None = None
+    """The time and memory that the plan takes, if those above are estimates; else None."""
+
+
+Point = TypeVar("Point", FrontierPoint, LowerPoint)
 
 
 @dataclass(frozen=True)
@@ -79,6 +101,16 @@ class Frontier(NotebookDisplay):
     lower: tuple[LowerPoint, ...]
     """The bounds that are proven, by rising memory and falling time."""
 
+    cost_model: str = "simulated"
+    """The model of times and memory: `simulated`, with arenas, or `tensoropt`, with estimates."""
+
+    @property
+    def bounded(self) -> str:
+        """Say for which plans the bounds hold."""
+        if self.cost_model == "simulated":
+            return "every plan in steps"
+        return f"by the cost model {self.cost_model!r}, every plan that {self.points[0].plan.space}"
+
     def plan(self, *, memory: int | None = None, seconds: float | None = None) -> Plan:
         """Return the fastest plan within an amount of memory, or the one with least memory that is as fast.
 
@@ -94,7 +126,7 @@ class Frontier(NotebookDisplay):
                 least = self.points[0].peak_bytes
                 raise PlanError(
                     f"no plan was found that takes at most {memory:,} bytes: the least is {least:,}, and "
-                    f"every plan in steps needs at least {self.lower[0].peak_bytes:,} (proven)"
+                    f"{self.bounded} needs at least {self.lower[0].peak_bytes:,} (proven)"
                 )
             return fitting[-1].plan
         assert seconds is not None
@@ -102,7 +134,7 @@ class Frontier(NotebookDisplay):
         if not fast:
             raise PlanError(
                 f"no plan was found that takes at most {seconds} seconds: the fastest takes "
-                f"{self.points[-1].seconds}, and every plan in steps at least {self.lower[-1].seconds} "
+                f"{self.points[-1].seconds}, and {self.bounded} takes at least {self.lower[-1].seconds} "
                 f"(proven)"
             )
         return fast[0].plan
@@ -128,43 +160,50 @@ def find_frontier(
     measures: Measures,
     memory: int | None = None,
     recompute: Sequence[int] = (1,),
+    space: Space = WHOLE,
 ) -> Frontier:
-    """Find the frontier of plans of a graph, up to a limit of memory.
+    """Find the frontier of plans of a graph in a space, up to a limit of memory.
 
     `recompute` are the numbers of segments in which activations may be computed again; 1 is the graph itself.
+    What is proven holds for every space. Few plans that keep nothing are all considered.
 
     Raises PlanError if no plan is found that fits, and MachineError as `SearchSettings.made_objective`.
     """
     search = searching_method(method)
+    variants = variants_of(graph, recompute)
+    least = min(least_peak_bytes(variant, workers) for variant in variants.values())
+    if memory is not None and memory < least:
+        raise PlanError(
+            f"no plan is searched within {memory:,} bytes: every plan in steps needs at least {least:,} "
+            f"(proven)"
+        )
     found: list[FrontierPoint] = []
-    variants = _variants(graph, recompute)
     for segments, variant in variants.items():
-        for plan, peak in _candidates(variant, workers, machine, search, measures, whole=segments == 1):
+        for plan, peak in _candidates(variant, workers, machine, search, measures, space, segments == 1):
             if memory is None or peak <= memory:
                 seconds = measures.seconds(variant, plan)
                 found.append(FrontierPoint(seconds, peak, replace(plan, step_seconds=seconds), segments))
-    least = min(least_peak_bytes(variant, workers) for variant in variants.values())
     if not found:
-        proven = (
-            f"; every plan in steps needs at least {least:,} bytes (proven)" if least > (memory or 0) else ""
+        raise PlanError(
+            f"no plan was found that takes at most {memory:,} bytes, and it is only proven that every plan "
+            f"in steps needs at least {least:,}"
         )
-        raise PlanError(f"no plan was found that takes at most {memory:,} bytes{proven}")
     points = unbeaten(found)
     known = Bounded(tuple(variants.values()), workers, machine, search, measures.times, least)
     lower = lower_staircase(known, [(point.peak_bytes, point.plan.cost_bytes) for point in points])
     return Frontier(workers, machine, points, lower)
 
 
-def unbeaten(found: Iterable[FrontierPoint]) -> tuple[FrontierPoint, ...]:
+def unbeaten(found: Iterable[Point]) -> tuple[Point, ...]:
     """Return the points that no other one beats, by rising memory; of equal ones the first."""
-    points: list[FrontierPoint] = []
+    points: list[Point] = []
     for point in sorted(found, key=lambda point: (point.peak_bytes, point.seconds)):
         if not points or point.seconds < points[-1].seconds:
             points.append(point)
     return tuple(points)
 
 
-def _variants(graph: Graph, recompute: Sequence[int]) -> dict[int, Graph]:
+def variants_of(graph: Graph, recompute: Sequence[int]) -> dict[int, Graph]:
     """Return graphs that compute activations again, by the number of segments; of equal ones the first."""
     found: dict[str, tuple[int, Graph]] = {}
     for segments in recompute:
@@ -174,11 +213,19 @@ def _variants(graph: Graph, recompute: Sequence[int]) -> dict[int, Graph]:
 
 
 def _candidates(
-    graph: Graph, workers: int, machine: Machine, method: Method, measures: Measures, *, whole: bool
+    graph: Graph,
+    workers: int,
+    machine: Machine,
+    method: Method,
+    measures: Measures,
+    space: Space,
+    of_bytes: bool,
 ) -> Iterator[tuple[Plan, int]]:
-    """Yield plans with their arenas; unless `whole`, only those of searches for the least step time."""
-    timed = SearchSettings(method, machine=machine, objective="step-time")
-    others = (SearchSettings(method), SearchSettings(method, keep=False, replicate=False)) if whole else ()
+    """Yield plans with their arenas; unless `of_bytes`, only those of searches for the least step time."""
+    chosen = partial(SearchSettings, method, feed=space.feed)
+    timed = chosen(machine=machine, objective="step-time", replicate=space.replicate)
+    spaces = dict.fromkeys([(space.keep, space.replicate), (False, False)] if of_bytes else [])
+    others = [chosen(keep=keep, replicate=replicate) for keep, replicate in spaces]
     plans: list[Plan] = []
     for settings in (timed, *others):
         for point in reversed(memory_front(graph, workers, settings, partial(measures.arena, graph))):
@@ -189,7 +236,7 @@ def _candidates(
         made = replace(plan, space=timed.space())
         yield made, measures.arena(graph, made)
     for each in every_method().values():
-        if whole and each.composes:
+        if of_bytes and each.composes and space.keep and space.replicate:
             try:
                 plan = each.search(graph, workers, SearchSettings(each).space())
             except PlanError:  # the graph lacks the layers for it

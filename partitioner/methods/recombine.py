@@ -6,8 +6,9 @@
     result       plans at the points of the frontier of both sums (TensorOpt, definition 1)
 
 If the classes have few choices, all are considered. The frontier is that of these sums: the time of a
-simulated iteration, and arenas, are to be found for its plans. Implemented in: `recombined` (plans),
-`solvers.frontier` (the frontier).
+simulated iteration, and arenas, are to be found for its plans. A plan that is best by these may have sums
+that are not. So if there are few plans in all, the result is every plan. Implemented in: `recombined`
+(plans), `_assignments` (all of them, or `solvers.frontier`).
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from itertools import product
+from math import prod
 
 from ..layouts.choices import (
     OperatorChoices,
@@ -32,7 +35,7 @@ from ..problem.problem import Problem
 from ..problem.sequences import all_sequences, sequence_count
 from ..problem.solution import assigned
 from ..problem.unpriced import Unpriced
-from ..solvers.elimination import WidthError
+from ..solvers.elimination import CostTable, WidthError
 from ..solvers.frontier import least_frontier
 from ..solvers.pair_table import PairTable
 from .method import Method
@@ -43,6 +46,9 @@ POINTS = 16
 
 FEW = 24
 """All choices are considered if no class has more."""
+
+EVERY = 1 << 10
+"""All plans are yielded if there are no more of these choices."""
 
 TABLE_LIMIT = 1 << 22
 """The largest number of entries, and of points, of a table."""
@@ -57,43 +63,69 @@ def recombined(problem: Problem, workers: int, plans: Sequence[Plan], method: Me
     fitting = [choices_of(problem, plan) for plan in plans if plan.in_steps and plan.factors == factors]
     if not fitting or not factors:
         return
-    operators, tensors = _choices(problem, factors, fitting)
-    live = LiveBytes.of(problem)
-    totals = live.totals(*fitting[0], factors)
-    fullest = totals.index(max(totals))
+    if most_choices(problem, factors) <= FEW:
+        operators, tensors = joint_choices(problem, factors, all_sequences)
+    else:
+        operators, tensors = choices_made(problem, factors, fitting)
+    for time, assignment in _assignments(problem, workers, operators, tensors, fitting[0]):
+        cost = Cost(time, problem.objective.unit)
+        yield plan_of(problem, assigned(factors, operators, tensors, assignment, cost=cost), workers, method)
+
+
+def _assignments(
+    problem: Problem,
+    workers: int,
+    operators: Sequence[OperatorChoices],
+    tensors: Sequence[TensorChoices],
+    typical: Choices,
+) -> Iterator[tuple[int, Sequence[int]]]:
+    """Yield times and assignments: all if they are few, or else those at the frontier.
+
+    Memory is that of the operation at which `typical` choices hold most.
+    """
     domains, times = factor_graph(problem, operators, tensors)
+    if prod(domains) <= EVERY:
+        for each in product(*map(range, domains)):
+            yield sum(int(table[tuple([each[v] for v in scope])]) for scope, table in times), each
+        return
+    live, factors = LiveBytes.of(problem), problem.objective.factors(workers)
+    totals = live.totals(*typical, factors)
+    fullest = totals.index(max(totals))
     held = replace(
         problem,
         objective=Unpriced(factors),
         prices=live.prices(Fraction(1)),
         buffer_prices=live.buffer_prices({fullest: Fraction(1)}, workers),
     )
-    _, memory = factor_graph(held, operators, tensors)
-    pairs = [PairTable(scope, time, bytes_) for (scope, time), (_, bytes_) in zip(times, memory, strict=True)]
+    pairs = with_memory(times, factor_graph(held, operators, tensors)[1])
     try:
         found = least_frontier(domains, pairs, points_limit=POINTS, table_limit=TABLE_LIMIT)
     except WidthError:
         return
     for point, (time, _) in enumerate(found.points.tolist()):
-        solution = assigned(
-            factors, operators, tensors, found.assignment(point), cost=Cost(time, problem.objective.unit)
-        )
-        yield plan_of(problem, solution, workers, method)
+        yield time, found.assignment(point)
 
 
-def _choices(
-    problem: Problem, factors: tuple[int, ...], fitting: Sequence[Choices]
-) -> tuple[list[OperatorChoices], list[TensorChoices]]:
-    """Return the choices of every class; equal ones are one object."""
-    counts = [
+def with_memory(times: Sequence[CostTable], memory: Sequence[CostTable]) -> list[PairTable]:
+    """Join the tables of two sums over the same choices."""
+    return [PairTable(scope, time, bytes_) for (scope, time), (_, bytes_) in zip(times, memory, strict=True)]
+
+
+def most_choices(problem: Problem, factors: tuple[int, ...]) -> int:
+    """Return the number of choices of the class that has most."""
+    return max(
         *(sequence_count(splittable(bound), factors) for bound in problem.operators),
         *(
             sequence_count(dict(enumerate(shape)), factors, problem.may_replicate(number))
             for number, shape in enumerate(problem.shapes)
         ),
-    ]
-    if max(counts, default=1) <= FEW:
-        return joint_choices(problem, factors, all_sequences)
+    )
+
+
+def choices_made(
+    problem: Problem, factors: tuple[int, ...], fitting: Sequence[Choices]
+) -> tuple[list[OperatorChoices], list[TensorChoices]]:
+    """Return the choices of every class that some plan makes; equal ones are one object."""
     strategies = [tuple(dict.fromkeys(own)) for own in zip(*[each[0] for each in fitting], strict=True)]
     dimensions = [tuple(dict.fromkeys(own)) for own in zip(*[each[1] for each in fitting], strict=True)]
     of_operators = {

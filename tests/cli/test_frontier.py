@@ -32,6 +32,18 @@ def test_the_table_says_what_is_proven(tofu: Tofu) -> None:
     assert "every plan in steps over 2 workers takes at least" in text
 
 
+def test_the_cost_model_of_tensoropt_is_printed_with_what_plans_take(tofu: Tofu) -> None:
+    asked = (*ASKED, "-w", "2", "--cost-model", "tensoropt")
+    facts = json.loads(tofu(*asked, "--json").output)
+    assert facts["cost_model"] == "tensoropt"
+    for point in facts["points"]:
+        assert point["arena_bytes"] > point["peak_bytes"]
+        assert point["simulated_seconds"] != point["seconds"]
+    text = tofu(*asked).output
+    for word in ("simulated", "arena", "by the cost model 'tensoropt', every plan that may replicate any"):
+        assert word in text
+
+
 def test_mistakes_end_with_status_2(tofu: Tofu, tmp_path: Path) -> None:
     for wrong, message in (
         (("-w", "2,x"), "expected worker counts from 1"),
@@ -39,10 +51,11 @@ def test_mistakes_end_with_status_2(tofu: Tofu, tmp_path: Path) -> None:
         (("-w", "9"), "has 8"),
         (("--plot", str(tmp_path / "f.txt")), ".svg or .png"),
         (("--plot", str(tmp_path / "no" / "f.svg")), "there is no folder"),
-        (("--memory", "1kB"), "no plan was found that takes at most 1,000 bytes"),
+        (("--memory", "1kB"), "no plan is searched within 1,000 bytes"),
         (("--memory", "lots"), "memory"),
         (("--save", "/dev/null/plans"), "'/dev/null' is not a folder"),
         (("--method", "data-parallel"), "makes one plan"),
+        (("--cost-model", "guessed"), "'guessed' is not one of 'simulated', 'tensoropt'"),
         (("--method", "nothing"), "there is no search method 'nothing'"),
     ):
         result = tofu(*ASKED, *wrong)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from tofu.dataflow.graph import Role
 from tofu.partitioner import Layout, peak_bytes
 from tofu.partitioner.layouts.step_split import prime_factors
 
@@ -32,6 +33,8 @@ class EveryPlan:
                 ),
                 self.factors,
             )
+            if like.space.feed == "anywhere" or graph.tensors[number].role is not Role.DATA
+            else [like.layouts[graph.tensors[number].name].form]
             for number in classes
         ]
         self.shape = [len(each) for each in (*self.operators, *self.tensors)]
@@ -73,6 +76,10 @@ class EveryPlan:
                 t.name: Layout(t.shape, tensors[self.of_tensor[t.index]], self.factors) for t in graph.tensors
             },
         )
+
+    def plans(self):
+        """Yield every plan."""
+        return map(self.plan, np.ndindex(*self.shape))
 
     def cheapest(self, limit):
         """Return the least bytes of plans that fit, or None; and the least arena of those lowered."""

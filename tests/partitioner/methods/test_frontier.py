@@ -86,38 +86,6 @@ def test_no_plan_computes_in_less(graph, workers):
         assert workers > 1 or line.compute_seconds == pytest.approx(least)
 
 
-def test_a_machine_twice_as_slow_takes_twice_as_long(graph, found):
-    """All rates are halved and all delays doubled, so every plan takes twice as long."""
-    machine = tofu.machines.load(MACHINE)
-    kind = machine.kinds[0]
-    slow = replace(
-        kind,
-        bytes_per_second=kind.bytes_per_second / 2,
-        flops_per_second=tuple((dtype, rate / 2) for dtype, rate in kind.flops_per_second),
-        start_seconds=kind.start_seconds * 2,
-    )
-    levels = tuple(
-        replace(each, bytes_per_second=each.bytes_per_second / 2, latency_seconds=each.latency_seconds * 2)
-        for each in machine.levels
-    )
-    slower = replace(machine, kinds=(slow,) * len(machine.kinds), levels=levels)
-    twice = tofu.frontier(graph, 4, slower, recompute=(1,))
-    once = [point for point in found.points if point.recompute == 1]
-    assert twice.points[-1].seconds == pytest.approx(2 * once[-1].seconds, rel=1e-3)
-    assert twice.lower[-1].seconds == pytest.approx(2 * found.lower[-1].seconds, rel=1e-3)
-
-
-def test_what_is_allowed_more_never_raises_the_stairs():
-    """Activations that may be computed again take less memory, at the price of time."""
-    wide = tofu.models.get("mlp", batch=4096).training_graph()
-    kept, again = (tofu.frontier(wide, 2, MACHINE, recompute=allowed) for allowed in ((1,), (1, 4)))
-    for point in kept.points:
-        assert again.plan(memory=point.peak_bytes).step_seconds <= point.seconds
-    assert again.points[0].peak_bytes < kept.points[0].peak_bytes
-    assert again.points[0].recompute == 4
-    assert again.lower[0].peak_bytes <= kept.lower[0].peak_bytes
-
-
 def test_plans_are_chosen_by_memory_or_by_time(found):
     first, last = found.points[0], found.points[-1]
     assert found.plan(memory=last.peak_bytes) is last.plan
@@ -125,7 +93,7 @@ def test_plans_are_chosen_by_memory_or_by_time(found):
     assert found.plan(seconds=first.seconds) is first.plan
     with pytest.raises(PlanError, match=r"every plan in steps needs at least .* \(proven\)"):
         found.plan(memory=first.peak_bytes - 1)
-    with pytest.raises(PlanError, match=r"every plan in steps at least .* \(proven\)"):
+    with pytest.raises(PlanError, match=r"every plan in steps takes at least .* \(proven\)"):
         found.plan(seconds=last.seconds / 2)
     for given_both in ({}, {"memory": 1, "seconds": 1.0}):
         with pytest.raises(PlanError, match="give one of both"):
@@ -136,7 +104,7 @@ def test_more_than_the_memory_is_left_out(graph, found):
     limit = found.points[-1].peak_bytes - 1
     narrower = tofu.frontier(graph, 4, MACHINE, memory=limit)
     assert [p.seconds for p in narrower.points] == [p.seconds for p in found.points[:-1]]
-    with pytest.raises(PlanError, match="no plan was found that takes at most 1,000 bytes; every plan"):
+    with pytest.raises(PlanError, match="no plan is searched within 1,000 bytes: every plan"):
         tofu.frontier(graph, 4, MACHINE, memory=1000, recompute=(1,))
 
 

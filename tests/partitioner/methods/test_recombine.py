@@ -39,7 +39,8 @@ def measured(problem, workers, plan, fullest):
     return time, LiveBytes.of(problem).totals(strategies, dimensions, factors)[fullest]
 
 
-def test_the_frontier_of_all_choices_is_found():
+def test_the_frontier_of_all_choices_is_found(monkeypatch):
+    monkeypatch.setattr("tofu.partitioner.methods.recombine.EVERY", 0)
     graph = tiny()
     problem, method = prepared(graph, 2, TIMED)
     start = partition(graph, 2, keep=False)

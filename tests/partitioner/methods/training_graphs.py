@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from tofu.dataflow.graph import Phase, Role
 from tofu.partitioner.layouts.choices import operator_choices, splittable, tensor_choices
 from tofu.partitioner.problem.factor_graph import factor_graph
 from tofu.partitioner.problem.moved_bytes import MovedBytes
@@ -27,6 +30,9 @@ ENUMERATION_LIMIT = 1 << 26
 """The largest number of combinations of choices that are enumerated for a graph."""
 
 
+GRADIENT = "def gradient(a, b):\n    return lambda i, j: Sum(lambda k: a[k, i] * b[k, j])"
+
+
 def training_graph(toy, texts, seed):
     """One or two layers `activation(data * weight)`, the gradient of each weight, and its update."""
     random = np.random.default_rng(seed)
@@ -47,6 +53,32 @@ def training_graph(toy, texts, seed):
         if index + 1 < len(layers):
             gradient = builder.apply(texts["MATMUL"], gradient, builder.apply(texts["TRANSPOSE"], weight))
         builder.apply(texts["UPDATE"], weight, of_weight, rate, aliases=(weight,))
+    return builder.graph()
+
+
+def one_layer(toy, texts, random, count):
+    """Return one layer with the gradient of its weight, and its update; or a gradient and an update."""
+    builder = toy()
+
+    def apply(text, *inputs, phase=Phase.FORWARD, aliases=None):
+        made = builder.apply(text, *inputs, aliases=aliases)
+        builder.operations[-1] = replace(builder.operations[-1], phase=phase)
+        return made
+
+    batch, rows, columns = (int(n) for n in random.choice([1, 2, 3, 8, 64, 1024], 3))
+    data = builder.tensor(batch, rows, role=Role.DATA)
+    weight = builder.tensor(rows, columns)
+    rate = builder.tensor(1, role=Role.SCALAR)
+    if count == 2:
+        value = builder.tensor(batch, columns, role=Role.DATA)
+    else:
+        value = apply(texts["MATMUL"], data, weight)
+    if count == 4 and random.random() < 0.5:
+        value = apply(texts["RELU"], value)
+    elif count == 4:
+        apply(texts["COLUMN_SUM"], value)
+    gradient = apply(GRADIENT, data, value, phase=Phase.BACKWARD)
+    apply(texts["UPDATE"], weight, gradient, rate, phase=Phase.UPDATE, aliases=(weight,))
     return builder.graph()
 
 
