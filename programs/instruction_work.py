@@ -8,7 +8,7 @@ an element type. Their sizes are those of the pieces, own and from other workers
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -93,10 +93,13 @@ def computations(partitioned: PartitionedGraph) -> Iterator[Computations]:
             yield Computations(operation, places, boxes)
 
 
-def count_work(graph: Graph, operation: Operation, boxes: Boxes) -> BoxWork:
-    """Return the work of boxes `[n, variable, 2]` of an operation."""
+def count_work(
+    graph: Graph, operation: Operation, boxes: Boxes, read: Mapping[str, Boxes] | None = None
+) -> BoxWork:
+    """Return the work of boxes `[n, variable, 2]` of an operation; `read` is what they read, if it is known."""
     bound = operation.bound
-    read = bound.input_regions(boxes)
+    if read is None:
+        read = bound.input_regions(boxes)
     nbytes = np.zeros(len(boxes), np.int64)
     sizes = [boxes[..., 1] - boxes[..., 0]]
     for place, name in bound.read_places:

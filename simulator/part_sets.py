@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
-from ..analyzer.indices.region import Boxes, Region, volume
+from ..analyzer.indices.region import Boxes, Region, to_regions, volume
 from ..errors import PlanError
 from ..programs.program import region_text
 from ..support.compiled import COMPILED, Numbers, compiled, numbers, plain, zeros
@@ -52,7 +52,7 @@ class Pieces:
 
 def pieces(boxes: Boxes, term: Sequence[int], terms: int) -> Pieces:
     """Return regions, grouped."""
-    regions = [tuple([(lower, upper) for lower, upper in box]) for box in boxes.tolist()]
+    regions = to_regions(boxes)
     equal: dict[tuple[int, Region], list[int]] = {}
     for number, key in enumerate(zip(term, regions, strict=True)):
         equal.setdefault(key, []).append(number)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,8 +26,11 @@ class CutOperation:
     boxes: Boxes
     """The boxes."""
 
+    read: Mapping[str, Boxes]
+    """The regions that the boxes read, by the tensor's name."""
+
     needed: tuple[Pieces, ...]
-    """The regions that the boxes read of each tensor that is read."""
+    """The same of each tensor that is read."""
 
     made: tuple[Pieces, ...]
     """The regions that the boxes make of each output."""
@@ -78,6 +81,7 @@ def cut(operation: Operation, tasks: Sequence[Task], cache: PartCache) -> CutOpe
     names = bound.description.tensor_names
     return CutOperation(
         boxes,
+        regions,
         tuple([cache.pieces(regions[name], read, reads) for _, name in bound.read_places]),
         made,
         frozenset(place for place, name in enumerate(names) if name in bound.in_place),

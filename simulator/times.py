@@ -49,6 +49,9 @@ SOURCES: tuple[Source, ...] = ("measured", "fitted", "estimated")
 TaskTimes = Callable[[Operation, Integers, Boxes], Integers]
 """Return the nanoseconds of tasks of an operation: workers `[n]` and boxes `[n, variable, 2]` to `[n]`."""
 
+_WorkTimes = Callable[[Operation, Integers, BoxWork], Integers]
+"""Return the nanoseconds of tasks of an operation: workers `[n]` and their work to `[n]`."""
+
 
 @dataclass(frozen=True, slots=True)
 class SourceShare:
@@ -91,7 +94,8 @@ def times_on(partitioned: PartitionedGraph, machine: Machine) -> ComputeTimes:
     profiled = ProfiledTimes(partitioned.graph, machine, partitioned.workers)
     for group in computations(partitioned):
         workers = np.array([worker for worker, _ in group.places])
-        nanoseconds, sources = profiled.tasks(group.operation, workers, group.boxes)
+        work = count_work(partitioned.graph, group.operation, group.boxes)
+        nanoseconds, sources = profiled.tasks(group.operation, workers, work)
         for (worker, index), time, source in zip(group.places, nanoseconds.tolist(), sources, strict=True):
             times[worker][index] = time
             counts.add(time, source)
@@ -108,7 +112,8 @@ def estimated(partitioned: PartitionedGraph, machine: Machine) -> ComputeTimes:
     times = estimates(partitioned.graph, machine, partitioned.workers)
     for group in computations(partitioned):
         workers = np.array([worker for worker, _ in group.places])
-        nanoseconds = times(group.operation, workers, group.boxes)
+        work = count_work(partitioned.graph, group.operation, group.boxes)
+        nanoseconds = times(group.operation, workers, work)
         for (worker, index), time in zip(group.places, nanoseconds.tolist(), strict=True):
             found[worker][index] = time
     return ComputeTimes(found, "estimated")
@@ -117,13 +122,18 @@ def estimated(partitioned: PartitionedGraph, machine: Machine) -> ComputeTimes:
 def task_times(graph: Graph, machine: Machine, workers: int) -> TaskTimes:
     """Return the function that gives the best times of tasks on workers' devices. Raises as `times_on`."""
     if machine.profile is None:
-        return estimates(graph, machine, workers)
-    profiled = ProfiledTimes(graph, machine, workers)
-    return lambda operation, of, boxes: profiled.tasks(operation, of, boxes)[0]
+        times = estimates(graph, machine, workers)
+    else:
+        profiled = ProfiledTimes(graph, machine, workers)
+
+        def times(operation: Operation, of: Integers, work: BoxWork) -> Integers:
+            return profiled.tasks(operation, of, work)[0]
+
+    return lambda operation, of, boxes: times(operation, of, count_work(graph, operation, boxes))
 
 
-def estimates(graph: Graph, machine: Machine, workers: int) -> TaskTimes:
-    """Return the function that estimates the times of tasks on the workers' devices.
+def estimates(graph: Graph, machine: Machine, workers: int) -> _WorkTimes:
+    """Return the function that estimates the times of work on the workers' devices.
 
     Raises MachineError if the machine does not say how fast its devices are. The function does so if a device
     has no rate for a type.
@@ -132,8 +142,7 @@ def estimates(graph: Graph, machine: Machine, workers: int) -> TaskTimes:
     starts = np.array([kind.start_seconds for kind in kinds])
     bandwidths = np.array([kind.bytes_per_second for kind in kinds])
 
-    def times(operation: Operation, workers: Integers, boxes: Boxes) -> Integers:
-        work = count_work(graph, operation, boxes)
+    def times(operation: Operation, workers: Integers, work: BoxWork) -> Integers:
         busy = work.nbytes / bandwidths[workers]
         if work.flops is not None and work.flops.any():
             dtype = widest_type(graph, operation)
@@ -165,12 +174,13 @@ class ProfiledTimes:
         self.wake_nanoseconds = round(wakes.seconds * NANOSECONDS) if wakes.count else None
         """The measured time that threads take to wake; None if none did."""
 
-    def tasks(self, operation: Operation, workers: Integers, boxes: Boxes) -> tuple[Integers, list[Source]]:
-        """Return the nanoseconds of tasks, as `TaskTimes`, and where each comes from."""
+    def tasks(
+        self, operation: Operation, workers: Integers, work: BoxWork
+    ) -> tuple[Integers, list[Source]]:
+        """Return the nanoseconds of the work of tasks, and where each comes from."""
         kind = kind_of(self._graph, operation)
         if kind not in self.measured.kinds:
-            return self._estimates(operation, workers, boxes), ["estimated"] * len(boxes)
-        work = count_work(self._graph, operation, boxes)
+            return self._estimates(operation, workers, work), ["estimated"] * len(workers)
         units = self._units_of(operation, work)
         sizes, amounts = work.sizes.tolist(), work.amounts.tolist()
         found = [self._look_up(kind, tuple(s), a, units) for s, a in zip(sizes, amounts, strict=True)]
@@ -208,25 +218,33 @@ class TimesOfTasks:
         """Raises MachineError as `times_on`."""
         self.profiled = None if machine.profile is None else ProfiledTimes(graph, machine, workers)
         """The times of the machine's profile; None if it has none."""
+        self._graph = graph
         self._given = given
         if given is None and self.profiled is None:
-            self._given = estimates(graph, machine, workers)
+            self._estimates = estimates(graph, machine, workers)
 
     def of(
-        self, operation: Operation, workers: Sequence[int], boxes: Boxes
+        self, operation: Operation, workers: Sequence[int], boxes: Boxes, read: Mapping[str, Boxes]
     ) -> tuple[list[int], Sequence[Source]]:
-        """Return the nanoseconds of tasks and where they come from. Raises PlanError for bad times."""
+        """Return the nanoseconds of tasks and where they come from. Raises PlanError for bad times.
+
+        `read` is what the boxes of the tasks read.
+        """
         numbers = np.array(workers, np.int64)
-        if self._given is None:
-            assert self.profiled is not None
-            found, sources = self.profiled.tasks(operation, numbers, boxes)
-            return found.tolist(), sources
-        taken = np.asarray(self._given(operation, numbers, boxes), np.int64)
-        if taken.shape != (len(workers),) or (taken < 0).any():
-            raise PlanError(
-                f"the times of its {len(workers)} tasks are {taken.tolist()}; give one for each, 0 or more"
-            )
-        return taken.tolist(), ["estimated"] * len(workers)
+        sources: Sequence[Source] = ["estimated"] * len(workers)
+        if self._given is not None:
+            taken = np.asarray(self._given(operation, numbers, boxes), np.int64)
+            if taken.shape != (len(workers),) or (taken < 0).any():
+                raise PlanError(
+                    f"the times of its {len(workers)} tasks are {taken.tolist()}; give one for each, 0 or more"
+                )
+            return taken.tolist(), sources
+        work = count_work(self._graph, operation, boxes, read)
+        if self.profiled is None:
+            taken = self._estimates(operation, numbers, work)
+        else:
+            taken, sources = self.profiled.tasks(operation, numbers, work)
+        return taken.tolist(), sources
 
 
 def in_proportion(nanoseconds: Sequence[int], given: int) -> list[int]:

@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from ...dataflow.graph import Graph, Operation
 from ...errors import PlanError
+from ...operators.stages.bound_operator import BoundOperator
 from ...programs.parts import Holding, Task
 from ...support.wording import alternatives, counted
 from ..costs.movement import Movements, WorkerRegions
@@ -68,16 +69,20 @@ class Version:
 
 
 class Tasks(Mapping[str, tuple[Task, ...]]):
-    """The tasks of every operation, by name; expanded when asked for."""
+    """The tasks of every operation, by name; expanded when asked for, equal forms once."""
 
     def __init__(self, graph: Graph, strategies: Mapping[str, Form], factors: tuple[int, ...]) -> None:
         self._operations = {operation.name: operation for operation in graph.operations}
         self._strategies = strategies
         self._factors = factors
+        self._expanded: dict[tuple[BoundOperator, Form], tuple[Task, ...]] = {}
 
     def __getitem__(self, name: str) -> tuple[Task, ...]:
-        operation = _found("operation", name, self._operations)
-        return tasks(operation.bound, self._strategies[name], self._factors)
+        key = _found("operation", name, self._operations).bound, self._strategies[name]
+        found = self._expanded.get(key)
+        if found is None:
+            found = self._expanded[key] = tasks(*key, self._factors)
+        return found
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._operations)
