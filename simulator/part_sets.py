@@ -1,10 +1,7 @@
 """Parts of a tensor on workers, and from whom each worker reads how much.
 
-    fetched(needed, held)      for each part that a task needs: its worker's holding that has all of it, or
-                               how much of which other holdings it reads
-    collected(made, wanted)    for each part that is wanted: how much of which parts of every term it reads
-
-Both say what `programs.cover` says in pieces: a reader takes from itself what it can, looks for the
+Readers keep what they hold (tasks, copies), or read parts of every term (what is reduced, or collected).
+It is what `programs.cover` says in pieces: a reader takes from itself what it can, looks for the
 rest from its own number upwards, and of several equal holdings takes one that its number chooses.
 
 Assumes: parts of one term are equal or disjoint.
@@ -117,6 +114,10 @@ def _fault(
     return _NONE, _NONE
 
 
+Lists = tuple[Numbers, ...]
+"""Integers of several kinds as loops read them."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class PartSet:
     """Parts of one tensor on workers. Compared by identity."""
@@ -131,98 +132,27 @@ class PartSet:
     """The regions of the parts."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Readings:
-    """How parts are read, part by part."""
-
-    kept: list[int]
-    """The number of the reader's holding that has all of a part; -1 if it is read from several."""
-
-    own: list[int]
-    """The elements that each reader has itself."""
-
-    firsts: list[int]
-    """Where the entries of each reader begin in `sources`, and the end of the last one's."""
-
-    sources: list[int]
-    """The other workers that readers read from."""
-
-    elements: list[int]
-    """The elements that they read from each."""
-
-    piece_firsts: list[int]
-    """Where the entries of each reader begin in `pieces`, and the end of the last one's."""
-
-    pieces: list[int]
-    """The numbers of the parts that readers read."""
-
-    first_terms: list[int]
-    """The first term that each reader reads."""
-
-    terms: int
-    """The number of terms that are summed to each part; 1 if none are."""
-
-
-def fetched(needed: PartSet, held: PartSet, workers: int) -> Readings:
-    """Return how the parts that tasks need are read. Raises PlanError if no one holds some of it."""
-    term = needed.pieces.term if held.pieces.terms > 1 else zeros(len(needed.workers))
-    return _readings(needed, term, held, 1, True, workers)
-
-
-def collected(made: PartSet, wanted: PartSet, workers: int) -> Readings:
-    """Return how wanted parts are read from those that are made. Raises PlanError as `fetched`, and if terms
-    cannot be summed to those that are wanted.
-    """
-    terms, fewer = made.pieces.terms, wanted.pieces.terms
-    if terms % fewer:
-        raise PlanError(f"{terms} terms cannot be summed to {fewer}; make a multiple of these")
-    each = terms // fewer
-    term = wanted.pieces.term
-    first = term if each == 1 else numbers([number * each for number in plain(term)])
-    return _readings(wanted, first, made, each, False, workers)
-
-
-def _readings(
-    needed: PartSet, first: Numbers, held: PartSet, each: int, keep: bool, workers: int
-) -> Readings:
-    count, most = len(needed.workers), len(needed.workers) * len(held.workers)
-    kept, own, firsts, piece_firsts = zeros(count), zeros(count), zeros(count + 1), zeros(count + 1)
-    sources, elements, parts = zeros(most), zeros(most), zeros(most)
-    scratch = zeros(workers + 2 * len(held.workers))
-    of = held.pieces
-    lacking = _read_parts(
-        (needed.numbered, needed.pieces.bounds, first),
-        (held.numbered, of.bounds, of.term, of.groups, of.members),
-        (each, keep, workers),
-        (kept, own, firsts, sources, elements, piece_firsts, parts),
-        scratch,
-    )
-    if lacking != _NONE:
-        text = region_text(needed.pieces.regions[lacking])
-        raise PlanError(
-            f"worker {needed.workers[lacking]} needs {text}, but no worker holds some of it; hold all "
-            f"that is read"
-        )
-    listed, used = int(firsts[count]), int(piece_firsts[count])
-    return Readings(
-        plain(kept), plain(own), plain(firsts), plain(sources[:listed]), plain(elements[:listed]),
-        plain(piece_firsts), plain(parts[:used]), plain(first), each,
-    )  # fmt: skip
-
-
-Lists = tuple[Numbers, ...]
+def lists_of(parts: PartSet, term: Numbers) -> Lists:
+    """Return parts whose terms are numbered so, as loops read them."""
+    return parts.numbered, parts.pieces.bounds, term, parts.pieces.groups, parts.pieces.members
 
 
 @compiled
-def _read_parts(
-    needed: Lists, held: Lists, how: tuple[int, bool, int], found: Lists, scratch: Numbers
-) -> int:
-    """Write the entries of all readers; return the first reader that lacks something, or -1."""
-    readers, bounds, first = needed
+def read_parts(needed: Lists, held: Lists, how: tuple[int, bool, int], found: Lists) -> int:
+    """Write how all parts are read to `found`; return the first reader that lacks something, or -1.
+
+    `how` is how many terms are summed to each part, whether readers keep what they hold, and the number of
+    workers. `found` takes, for each reader, the number of its holding that has all of the part or -1, the
+    elements that it has itself, where its entries begin among the next two lists (and where the last one's
+    end), the workers that it reads from, the elements of each, where its entries begin in the last list, and
+    the numbers of the parts that it reads.
+    """
+    readers, bounds, first, _, _ = needed
     holders, held_bounds, term, groups, members = held
     each, keep, workers = how
     kept, own, firsts, sources, elements, piece_firsts, pieces = found
     axes = len(bounds) // max(len(readers), 1)
+    scratch = zeros(workers + 2 * len(holders))
     seats, turns, sizes = 0, workers, workers + len(holders)  # where each part of the scratch memory begins
     listed = 0
     parts = 0

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ..programs.program import Lane
 from ..support.compiled import filled, longer, numbers, plain, put, zeros
-from .blocks import OperationBlock
+from .blocks import RUNNER, OperationBlock
 from .events import Clock, Lanes, Placed, chain, first_change, follow, keep
 from .net import Net
 from .ways import Ways
@@ -177,7 +177,8 @@ class PlacedBlocks:
         for operation, site in sites.items():
             self._placed.words[site.at : site.at + len(site.block.words)] = site.block.words
             put(self._placed.owner, site.numbers, operation)
-            self._placed.runner[site.numbers] = site.block.runners
+            runners = site.block.words[RUNNER]
+            self._placed.runner[site.numbers] = site.block.words[runners : runners + site.block.count]
             self._settle(operation, site)
 
     def _settle(self, operation: int, site: _Site) -> None:
@@ -220,7 +221,7 @@ class PlacedBlocks:
         """Add the instructions that write a tensor to those that moved, and return their number."""
         maker = int(self._net.maker[tensor])
         site = self._sites[maker]
-        for number in site.block.writers[int(self._net.made_as[tensor])]:
+        for number in site.block.writers(int(self._net.made_as[tensor])):
             self._moved[moved] = site.base + number
             moved += 1
         return moved

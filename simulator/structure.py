@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from weakref import ref
 
-from ..dataflow.graph import Graph, Operation
+from ..dataflow.graph import Graph
 from ..operators.stages.bound_operator import BoundOperator
 from ..tdl.ast import Reducer
 from .build_block import Touched
@@ -85,10 +85,13 @@ def _structure(
         types = [elements[versions.tensors[version]] for version in touches]
         sources = [versions.sources[version] for version in touches]
         at = [touches.index(source) if source in touches else _NONE for source in sources]
-        key = id(operation.bound), len(made), *slots, *at, *map(storage.index, storage), *types
+        firsts = list(map(storage.index, storage))
+        key = id(operation.bound), len(made), *slots, *at, *firsts, *types
         like = known.get(key)
         if like is None:
-            like = known[key] = Like(_touched(operation, len(made), slots, at, storage, types))
+            like = known[key] = Like(
+                Touched.of(slots, at, len(made), len(operation.outputs), firsts, types)
+            )
         likes.append(like)
         every_touch.append(touches)
         every_storage.append(storage)
@@ -96,32 +99,6 @@ def _structure(
             users[root].append(operation.index)
     joined = net(graph, listed, versions, every_touch)
     return Structure(versions, likes, every_touch, every_storage, joined, users)
-
-
-def _touched(
-    operation: Operation,
-    copies: int,
-    read: Sequence[int],
-    sources: Sequence[int],
-    storage: Sequence[int],
-    elements: Sequence[ElementKind],
-) -> Touched:
-    """Return how an operation touches versions: those of others, its `copies`, and its outputs.
-
-    `read` are the places of those that it reads, and `sources` those that each version is made from.
-    """
-    outputs = len(storage) - len(operation.outputs)
-    return Touched(
-        tuple(zip([place for place, _ in operation.bound.read_places], read, strict=True)),
-        tuple(sources),
-        range(outputs - copies, outputs),
-        range(outputs, len(storage)),
-        tuple([
-            frozenset(slot for slot in range(outputs) if storage[slot] == storage[output])
-            for output in range(outputs, len(storage))
-        ]),
-        tuple(elements),
-    )  # fmt: skip
 
 
 def _elements(graph: Graph) -> list[ElementKind]:

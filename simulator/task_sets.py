@@ -13,10 +13,10 @@ from ..dataflow.graph import Operation
 from ..errors import PlanError
 from ..programs.parts import Holding, Task
 from ..programs.program import region_text
-from ..support.compiled import plain
+from ..support.compiled import Numbers, numbers, plain
 from .part_cache import PartCache
 from .part_sets import PartSet, Pieces
-from .times import Source
+from .times import SOURCES, Source
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,8 +35,8 @@ class CutOperation:
     made: tuple[Pieces, ...]
     """The regions that the boxes make of each output."""
 
-    in_place: frozenset[int]
-    """The places of tensors of which each element is read only when it is written."""
+    in_place: tuple[bool, ...]
+    """Whether each element of each tensor that is read is read only when it is written."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,23 +46,16 @@ class TaskSet:
     workers: tuple[int, ...]
     """The worker of each task."""
 
-    nanoseconds: list[int]
-    """The time of each task."""
-
-    sources: Sequence[Source]
-    """Where the time of each task comes from."""
-
     needed: tuple[PartSet, ...]
     """The parts that the tasks read of each tensor that is read."""
 
     made: tuple[PartSet, ...]
     """The parts that the tasks make of each output."""
 
-    siblings: list[list[int]]
-    """For each task, the numbers of the other tasks of its worker."""
-
-    in_place: frozenset[int]
-    """The places of tensors of which each element is read only when it is written."""
+    words: Numbers
+    """The same, without parts, as loops read it; and at which places each element is read only when it is
+    written.
+    """
 
 
 def cut(operation: Operation, tasks: Sequence[Task], cache: PartCache) -> CutOperation:
@@ -78,13 +71,12 @@ def cut(operation: Operation, tasks: Sequence[Task], cache: PartCache) -> CutOpe
     _check_sums(operation, space.regions, [each.regions for each in made], term)
     for each, shape in zip(made, bound.output_shapes, strict=True):
         cache.check_tiles(each, shape)
-    names = bound.description.tensor_names
     return CutOperation(
         boxes,
         regions,
         tuple([cache.pieces(regions[name], read, reads) for _, name in bound.read_places]),
         made,
-        frozenset(place for place, name in enumerate(names) if name in bound.in_place),
+        tuple([name in bound.in_place for _, name in bound.read_places]),
     )
 
 
@@ -96,17 +88,11 @@ def task_set(
     cache: PartCache,
 ) -> TaskSet:
     """Return the tasks in which workers compute the boxes of an operation."""
-    places: dict[int, list[int]] = {}
-    for task, worker in enumerate(workers):
-        places.setdefault(worker, []).append(task)
     return TaskSet(
         workers,
-        nanoseconds,
-        sources,
         tuple([cache.parts(workers, each) for each in of.needed]),
         tuple([cache.parts(workers, each) for each in of.made]),
-        [[other for other in places[worker] if other != task] for task, worker in enumerate(workers)],
-        of.in_place,
+        numbers([len(workers), *of.in_place, *workers, *nanoseconds, *map(SOURCES.index, sources)]),
     )
 
 
