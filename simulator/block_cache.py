@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+import numpy as np
+
 from ..dataflow.graph import Graph, Operation
 from ..errors import PlanError
 from ..machines.device_kind import DeviceKind
@@ -90,9 +92,9 @@ class BlockCache:
         same_kind = tuple([self._kind_of[worker] for worker in workers])
         found = self._spent.get((boxes, same_kind))
         if found is None:
-            found = self._spent[boxes, same_kind] = self._times.of(
-                operation, same_kind, boxes.boxes, boxes.read
-            )
+            elements = [np.asarray(each.elements) for each in (*boxes.needed, *boxes.made)]
+            found = self._times.of(operation, same_kind, boxes.boxes, elements)
+            self._spent[boxes, same_kind] = found
         return found
 
     def given(

@@ -84,7 +84,7 @@ def build(of: Touched, tasks: TaskSet, held: Sequence[Holdings], messages: Messa
         _needed(parts, held[slot].home, messages, of.elements[slot])
         for slot, parts in zip(of.read, tasks.needed, strict=True)
     ]
-    kept = [_kept(of, slot, held, messages) for slot in range(len(held))]
+    kept = [_kept(of, slot, source, held, messages) for slot, source in enumerate(of.sources)]
     collected: list[Numbers | None] = []
     for slot, made in zip(of.outputs, tasks.made, strict=True):
         overwrites = of.storage[slot] < of.outputs.start
@@ -107,14 +107,13 @@ def _copied(of: Touched, slot: int, held: Sequence[Holdings], messages: MessageT
     return messages.collected(source, copied, of.elements[slot])
 
 
-def _kept(of: Touched, slot: int, held: Sequence[Holdings], messages: MessageTimes) -> Transfers | None:
+def _kept(
+    of: Touched, slot: int, source: int, held: Sequence[Holdings], messages: MessageTimes
+) -> Transfers | None:
     """Return how a version would be fetched from what it is made from, if it may be held there."""
-    if of.sources[slot] == _NONE:
+    if source == _NONE or held[source].home.pieces.terms != held[slot].home.pieces.terms:
         return None
-    source, copied = held[of.sources[slot]].home, held[slot].home
-    if source.pieces.terms != copied.pieces.terms:
-        return None
-    return messages.fetched(copied, source, of.elements[slot])
+    return messages.fetched(held[slot].home, held[source].home, of.elements[slot])
 
 
 def _needed(needed: PartSet, held: PartSet, messages: MessageTimes, element: ElementKind) -> Transfers:

@@ -219,7 +219,7 @@ class MessageTimes:
             )
             if lacking != _NONE:
                 raise PlanError(
-                    f"worker {readers.workers[lacking]} needs {region_text(readers.pieces.regions[lacking])}, "
+                    f"worker {readers.workers[lacking]} needs {region_text(readers.pieces.region(lacking))}, "
                     f"but no worker holds some of it; hold all that is read"
                 )
             if unknown != _NONE:
@@ -248,7 +248,7 @@ class MessageTimes:
             sizes += (int(held.workers[number] != worker), *lengths)
         begin, end = plain(found[found[FIRSTS] + reader : found[FIRSTS] + reader + 2])
         nbytes = plain(found[found[NBYTES] + begin : found[NBYTES] + end])
-        pieces = len(sizes) // (1 + len(readers.pieces.regions[reader]))
+        pieces = len(sizes) // (1 + readers.pieces.axes)
         amounts = pieces, int(found[found[TOUCHED] + reader]), sum(nbytes)
         given, source = self._profiled.transfer(f"{verb} {element.dtype}", tuple(sizes), amounts)
         found[found[TIME_SOURCE] + reader] = SOURCES.index(source)
@@ -267,9 +267,9 @@ class MessageTimes:
         found: list[tuple[int, Region]] = []
         for summed in terms:
             holders = [
-                (worker, region) if of == summed else None
-                for worker, region, of in zip(held.workers, held.pieces.regions, term, strict=True)
+                (worker, held.pieces.region(number)) if term[number] == summed else None
+                for number, worker in enumerate(held.workers)
             ]
-            region, worker = readers.pieces.regions[reader], readers.workers[reader]
+            region, worker = readers.pieces.region(reader), readers.workers[reader]
             found += cover(region, holders, worker, self._workers) or ()
         return found

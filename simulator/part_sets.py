@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
-from ..analyzer.indices.region import Boxes, Region, to_regions, volume
+from ..analyzer.indices.region import Boxes, Region
 from ..errors import PlanError
 from ..programs.program import region_text
 from ..support.compiled import COMPILED, Numbers, compiled, numbers, plain, zeros
@@ -25,8 +25,8 @@ _NONE = -1
 class Pieces:
     """Regions of one tensor, whoever has them. Compared by identity."""
 
-    regions: tuple[Region, ...]
-    """The regions."""
+    axes: int
+    """The dimensions of the tensor."""
 
     bounds: Numbers
     """The bounds of all regions, one after the other."""
@@ -37,8 +37,11 @@ class Pieces:
     terms: int
     """The number of terms; 1 if the tensor is reduced."""
 
-    elements: tuple[int, ...]
+    elements: Numbers
     """The number of elements of each region."""
+
+    group: Numbers
+    """The number of each region's group: that of equal regions of a term."""
 
     groups: Numbers
     """Where each group of equal regions of a term begins in `members`, and the end of the last one."""
@@ -46,25 +49,56 @@ class Pieces:
     members: Numbers
     """The numbers of all regions, group by group."""
 
+    def region(self, number: int) -> Region:
+        """Return a region."""
+        begin, end = 2 * self.axes * number, 2 * self.axes * (number + 1)
+        bounds = iter(plain(self.bounds[begin:end]))
+        return tuple(zip(bounds, bounds, strict=True))
+
 
 def pieces(boxes: Boxes, term: Sequence[int], terms: int) -> Pieces:
     """Return regions, grouped."""
-    regions = to_regions(boxes)
-    equal: dict[tuple[int, Region], list[int]] = {}
-    for number, key in enumerate(zip(term, regions, strict=True)):
-        equal.setdefault(key, []).append(number)
-    ends = [0]
-    for members in equal.values():
-        ends.append(ends[-1] + len(members))
-    return Pieces(
-        tuple(regions),
-        boxes.flatten() if COMPILED else boxes.ravel().tolist(),
-        numbers(term),
-        terms,
-        tuple(volume(boxes).tolist()),
-        numbers(ends),
-        numbers([number for members in equal.values() for number in members]),
-    )
+    bounds = boxes.flatten() if COMPILED else boxes.ravel().tolist()
+    listed = numbers(term)
+    return Pieces(boxes.shape[1], bounds, listed, terms, *_grouped(bounds, listed))
+
+
+@compiled
+def _grouped(bounds: Numbers, term: Numbers) -> tuple[Numbers, Numbers, Numbers, Numbers]:
+    """Return the elements and the group of each region, where each group begins, and the members of all."""
+    count = len(term)
+    axes = len(bounds) // max(count, 1)
+    elements, group, first, sizes = zeros(count), zeros(count), zeros(count), zeros(count)
+    groups = 0
+    for number in range(count):
+        whole, at = 1, number * axes
+        for axis in range(at, at + axes, 2):
+            whole *= max(bounds[axis + 1] - bounds[axis], 0)
+        elements[number] = whole
+        found = _NONE
+        for other in range(groups):
+            same = term[first[other]] == term[number]
+            for axis in range(axes):
+                if not same:
+                    break
+                same = bounds[first[other] * axes + axis] == bounds[at + axis]
+            if same:
+                found = other
+                break
+        if found == _NONE:
+            found = groups
+            first[groups] = number
+            groups += 1
+        group[number] = found
+        sizes[found] += 1
+    ends, members, places = zeros(groups + 1), zeros(count), zeros(groups)
+    for each in range(groups):
+        places[each] = ends[each]
+        ends[each + 1] = ends[each] + sizes[each]
+    for number in range(count):
+        members[places[group[number]]] = number
+        places[group[number]] += 1
+    return elements, group, ends, members
 
 
 def check_tiles(found: Pieces, whole: Region) -> None:
@@ -72,23 +106,31 @@ def check_tiles(found: Pieces, whole: Region) -> None:
     full = numbers([bound for interval in whole for bound in interval])
     one, other = _fault(found.bounds, found.term, found.groups, found.members, full)
     if one != _NONE:
-        text = region_text(found.regions[one])
+        text = region_text(found.region(one))
         if other == _NONE:
             raise PlanError(f"the part {text} lies outside {region_text(whole)}")
         raise PlanError(
-            f"the parts {text} and {region_text(found.regions[other])} overlap; parts are equal or disjoint"
+            f"the parts {text} and {region_text(found.region(other))} overlap; parts are equal or disjoint"
         )
-    covered = [0] * found.terms
-    for group in plain(found.groups)[:-1]:
-        covered[found.term[found.members[group]]] += found.elements[found.members[group]]
     size = prod([upper - lower for lower, upper in whole])
-    for term, count in enumerate(covered):
+    covered = _covered(found.elements, found.term, found.terms, found.groups, found.members)
+    for term, count in enumerate(plain(covered)):
         if count != size:
             place = f"term {term}: " if found.terms > 1 else ""
             raise PlanError(
                 f"{place}the parts cover {count} of the {size} elements of {region_text(whole)}; add "
                 f"the others"
             )
+
+
+@compiled
+def _covered(elements: Numbers, term: Numbers, terms: int, groups: Numbers, members: Numbers) -> Numbers:
+    """Return how many elements the distinct regions of each term have."""
+    found = zeros(terms)
+    for group in range(len(groups) - 1):
+        one = members[groups[group]]
+        found[term[one]] += elements[one]
+    return found
 
 
 @compiled

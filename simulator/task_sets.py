@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,11 +26,8 @@ class CutOperation:
     boxes: Boxes
     """The boxes."""
 
-    read: Mapping[str, Boxes]
-    """The regions that the boxes read, by the tensor's name."""
-
     needed: tuple[Pieces, ...]
-    """The same of each tensor that is read."""
+    """The regions that the boxes read of each tensor that is read."""
 
     made: tuple[Pieces, ...]
     """The regions that the boxes make of each output."""
@@ -68,12 +65,12 @@ def cut(operation: Operation, tasks: Sequence[Task], cache: PartCache) -> CutOpe
     cache.check_tiles(space, tuple(bound.extents.values()))
     regions = bound.input_regions(boxes)
     made = tuple([cache.pieces(each, term, terms) for each in bound.output_regions(boxes)])
-    _check_sums(operation, space.regions, [each.regions for each in made], term)
+    if all(len(each.groups) <= len(tasks) for each in made):
+        _check_sums(operation, space, made)
     for each, shape in zip(made, bound.output_shapes, strict=True):
         cache.check_tiles(each, shape)
     return CutOperation(
         boxes,
-        regions,
         tuple([cache.pieces(regions[name], read, reads) for _, name in bound.read_places]),
         made,
         tuple([name in bound.in_place for _, name in bound.read_places]),
@@ -103,26 +100,28 @@ def held_parts(shape: Sequence[int], holdings: Sequence[Holding], workers: int, 
     term, terms = _numbered([each.term for each in holdings], "holds")
     found = cache.pieces(_boxes([each.region for each in holdings], len(shape)), term, terms)
     cache.check_tiles(found, shape)
-    parts = list(zip(holders, found.regions, term, strict=True))
+    parts = list(zip(holders, plain(found.group), strict=True))
     if len(set(parts)) < len(parts):
-        worker, region, _ = next(part for part, count in Counter(parts).items() if count > 1)
-        raise PlanError(f"worker {worker} has the part {region_text(region)} twice; name each worker once")
+        twice = next(part for part, count in Counter(parts).items() if count > 1)
+        text = region_text(found.region(parts.index(twice)))
+        raise PlanError(f"worker {twice[0]} has the part {text} twice; name each worker once")
     return distinct(cache.parts(holders, found), cache)
 
 
 def distinct(parts: PartSet, cache: PartCache) -> PartSet:
     """Return parts, each once on each worker, without those that are empty."""
     of = parts.pieces
-    listed = zip(parts.workers, of.regions, plain(of.term), of.elements, strict=True)
-    seen: dict[tuple[int, Region, int], int] = {}
-    for number, (worker, region, term, elements) in enumerate(listed):
+    listed = zip(parts.workers, plain(of.group), plain(of.elements), strict=True)
+    seen: dict[tuple[int, int], int] = {}
+    for number, (worker, group, elements) in enumerate(listed):
         if elements:
-            seen.setdefault((worker, region, term), number)
+            seen.setdefault((worker, group), number)
     if len(seen) == len(parts.workers):
         return parts
-    workers, regions, terms = zip(*seen, strict=True) if seen else ((), (), ())
-    axes = len(of.regions[0]) if of.regions else 0
-    return cache.parts(workers, cache.pieces(_boxes(regions, axes), terms, of.terms))
+    kept = list(seen.values())
+    boxes = np.array(of.bounds, np.int64).reshape(len(parts.workers), of.axes, 2)[kept]
+    term = [of.term[number] for number in kept]
+    return cache.parts([parts.workers[number] for number in kept], cache.pieces(boxes, term, of.terms))
 
 
 def check_workers(found: Sequence[int], workers: int) -> None:
@@ -141,6 +140,8 @@ def _boxes(regions: Sequence[Region], axes: int) -> Boxes:
 
 def _numbered(term: Sequence[int | None], does: str) -> tuple[list[int], int]:
     """Return the number of each part's term, and the number of terms."""
+    if term.count(None) == len(term):
+        return [0] * len(term), 1
     found = [0 if number is None else number for number in term]
     terms = max(found, default=0) + 1
     missing = set(range(terms)).difference(found) if found else set()
@@ -151,13 +152,12 @@ def _numbered(term: Sequence[int | None], does: str) -> tuple[list[int], int]:
     return found, terms
 
 
-def _check_sums(
-    operation: Operation, boxes: Sequence[Region], outputs: Sequence[Sequence[Region]], term: Sequence[int]
-) -> None:
+def _check_sums(operation: Operation, space: Pieces, outputs: Sequence[Pieces]) -> None:
     """Raise PlanError if tasks with one term make the same part of the output from different boxes."""
-    made: dict[tuple[object, ...], Region] = {}
-    for task, (box, number) in enumerate(zip(boxes, term, strict=True)):
-        other = made.setdefault((number, *[regions[task] for regions in outputs]), box)
+    made: dict[tuple[int, ...], Region] = {}
+    for task in range(len(space.elements)):
+        box = space.region(task)
+        other = made.setdefault(tuple([int(each.group[task]) for each in outputs]), box)
         if other != box:
             raise PlanError(
                 f"the tasks {region_text(other)} and {region_text(box)} of "

@@ -28,6 +28,7 @@ from ..machines.machine import Machine
 from ..machines.profile import Sizes
 from ..programs.instruction_work import (
     BoxWork,
+    box_sizes,
     computations,
     count_work,
     kind_of,
@@ -94,8 +95,7 @@ def times_on(partitioned: PartitionedGraph, machine: Machine) -> ComputeTimes:
     profiled = ProfiledTimes(partitioned.graph, machine, partitioned.workers)
     for group in computations(partitioned):
         workers = np.array([worker for worker, _ in group.places])
-        work = count_work(partitioned.graph, group.operation, group.boxes)
-        nanoseconds, sources = profiled.tasks(group.operation, workers, work)
+        nanoseconds, sources = profiled.tasks(group.operation, workers, group.boxes)
         for (worker, index), time, source in zip(group.places, nanoseconds.tolist(), sources, strict=True):
             times[worker][index] = time
             counts.add(time, source)
@@ -121,14 +121,10 @@ def estimated(partitioned: PartitionedGraph, machine: Machine) -> ComputeTimes:
 
 def task_times(graph: Graph, machine: Machine, workers: int) -> TaskTimes:
     """Return the function that gives the best times of tasks on workers' devices. Raises as `times_on`."""
-    if machine.profile is None:
-        times = estimates(graph, machine, workers)
-    else:
+    if machine.profile is not None:
         profiled = ProfiledTimes(graph, machine, workers)
-
-        def times(operation: Operation, of: Integers, work: BoxWork) -> Integers:
-            return profiled.tasks(operation, of, work)[0]
-
+        return lambda operation, of, boxes: profiled.tasks(operation, of, boxes)[0]
+    times = estimates(graph, machine, workers)
     return lambda operation, of, boxes: times(operation, of, count_work(graph, operation, boxes))
 
 
@@ -175,15 +171,19 @@ class ProfiledTimes:
         """The measured time that threads take to wake; None if none did."""
 
     def tasks(
-        self, operation: Operation, workers: Integers, work: BoxWork
+        self,
+        operation: Operation,
+        workers: Integers,
+        boxes: Boxes,
+        elements: Sequence[Integers] | None = None,
     ) -> tuple[Integers, list[Source]]:
-        """Return the nanoseconds of the work of tasks, and where each comes from."""
-        kind = kind_of(self._graph, operation)
+        """Return the nanoseconds of tasks, and where each comes from; `elements` as `count_work` takes them."""
+        kind, work = kind_of(self._graph, operation), count_work(self._graph, operation, boxes, elements)
         if kind not in self.measured.kinds:
-            return self._estimates(operation, workers, work), ["estimated"] * len(workers)
-        units = self._units_of(operation, work)
-        sizes, amounts = work.sizes.tolist(), work.amounts.tolist()
-        found = [self._look_up(kind, tuple(s), a, units) for s, a in zip(sizes, amounts, strict=True)]
+            return self._estimates(operation, workers, work), ["estimated"] * len(boxes)
+        units, amounts = self._units_of(operation, work), work.amounts.tolist()
+        sizes = box_sizes(operation, boxes)
+        found = [self._look_up(kind, each, a, units) for each, a in zip(sizes, amounts, strict=True)]
         return np.array([time for time, _ in found], np.int64), [source for _, source in found]
 
     def transfer(self, kind: str, sizes: Sizes, amounts: Sizes) -> tuple[int, Source]:
@@ -224,11 +224,15 @@ class TimesOfTasks:
             self._estimates = estimates(graph, machine, workers)
 
     def of(
-        self, operation: Operation, workers: Sequence[int], boxes: Boxes, read: Mapping[str, Boxes]
+        self,
+        operation: Operation,
+        workers: Sequence[int],
+        boxes: Boxes,
+        elements: Sequence[Integers],
     ) -> tuple[list[int], Sequence[Source]]:
         """Return the nanoseconds of tasks and where they come from. Raises PlanError for bad times.
 
-        `read` is what the boxes of the tasks read.
+        `elements` are those that `count_work` takes.
         """
         numbers = np.array(workers, np.int64)
         sources: Sequence[Source] = ["estimated"] * len(workers)
@@ -238,12 +242,11 @@ class TimesOfTasks:
                 raise PlanError(
                     f"the times of its {len(workers)} tasks are {taken.tolist()}; give one for each, 0 or more"
                 )
-            return taken.tolist(), sources
-        work = count_work(self._graph, operation, boxes, read)
-        if self.profiled is None:
-            taken = self._estimates(operation, numbers, work)
+        elif self.profiled is not None:
+            taken, sources = self.profiled.tasks(operation, numbers, boxes, elements)
         else:
-            taken, sources = self.profiled.tasks(operation, numbers, work)
+            work = count_work(self._graph, operation, boxes, elements)
+            taken = self._estimates(operation, numbers, work)
         return taken.tolist(), sources
 
 
