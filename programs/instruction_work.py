@@ -21,8 +21,8 @@ from ..dataflow.graph import Graph, Operation
 from ..tdl.printer import format as text_of
 from .program import Compute, MultiFetch, PartitionedGraph, Reduce
 
-
 Sizes = tuple[int, ...]
+"""Sizes of work, or its amounts."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,19 +1,19 @@
 """The loop that puts the instructions of a block together, on integers alone.
 
-It reads one list of integers (`memory`), in which a second one (`at`) tells where everything is:
+It reads one list of integers (`memory`). A second one (`at`) tells where the following begin, in this order:
 
-    what the operation touches    the numbers of places that it reads, of versions, of those that others make,
-                                  and of those that are not outputs; the version of each place; the version
-                                  that each version is made from, or -1; and the first version with its storage
-    the tasks                     their number; for each place whether it is read in place; and for each task
-                                  its worker, its time and where that comes from
-    transfers                     those that tasks need, place by place
-    holdings                      the number of each version's holdings; not a place in `memory`
-    transfers                     for each version those that it would be made by, if it may be held where it is
-                                  made from; -1 for others
-    transfers                     those that make the copies
-    matches, transfers, transfers for each output, which holding each task makes in place, the way to the stop,
-                                  and the way home; -1 for what there is not
+    the versions     how an operation touches them: the numbers of places that it reads, of versions, of those
+                     that others make, and of those that are not outputs; the version of each place; the
+                     version that each version is made from, or -1; the first version with its storage
+    the tasks        their number; for each place whether it is read in place; for each task its worker, its
+                     time and where that comes from
+    the inputs       for each place, the transfers that tasks need
+    the holdings     for each version, their number itself
+    the sources      for each version, the transfers from the version that it is made from, if it may be held
+                     there; -1 otherwise
+    the copies       the transfers that make each
+    the outputs      for each, which holding each task can make in place, the transfers to a stop, and those
+                     home; -1 for what there is not
 """
 
 from __future__ import annotations
@@ -46,8 +46,19 @@ from .blocks import (
     WORKERS,
     WRITE_FIRSTS,
 )
+from .message_times import (
+    AXES,
+    BOUNDS,
+    FIRST_TERM,
+    FIRSTS,
+    KEPT,
+    NBYTES,
+    PIECE_FIRSTS,
+    PIECES,
+    READERS,
+    SENDER,
+)
 from .message_times import BEGIN as PART_BEGIN
-from .message_times import AXES, BOUNDS, FIRST_TERM, FIRSTS, KEPT, NBYTES, PIECE_FIRSTS, PIECES, READERS, SENDER
 from .message_times import FINISH as PART_FINISH
 from .message_times import TIME as MESSAGE_TIME
 from .message_times import TIME_SOURCE as PART_SOURCE
@@ -83,10 +94,10 @@ def _same_part(memory: Numbers, one: int, part: int, other: int, with_part: int)
     axes = memory[one + AXES]
     first = one + memory[one + BOUNDS] + part * axes
     second = other + memory[other + BOUNDS] + with_part * axes
+    same = True
     for axis in range(axes):
-        if memory[first + axis] != memory[second + axis]:
-            return False
-    return True
+        same = same and memory[first + axis] == memory[second + axis]
+    return same
 
 
 @compiled

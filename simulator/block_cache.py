@@ -137,7 +137,7 @@ class BlockCache:
             except PlanError as error:
                 raise PlanError(f"operation {operation.name!r}: {error}") from error
             self._blocks[key] = found
-            self._size += len(found.words)
+            self._size += len(found.words) + len(found.notes)
         return found
 
     def _forget(self) -> None:
@@ -151,11 +151,11 @@ class BlockCache:
 
     def _held(self, version: int, holdings: Sequence[Holding]) -> PartSet:
         of = self._graph.tensors[self._structure.versions.tensors[version]]
-        key = of.shape, tuple(holdings)
+        key = of.shape, *[(each.worker, each.region, each.term) for each in holdings]
         found = self._given.get(key)
         if found is None:
             try:
-                found = held_parts(of.shape, key[1], self._workers, self._parts)
+                found = held_parts(of.shape, holdings, self._workers, self._parts)
             except PlanError as error:
                 raise PlanError(f"tensor {of.name!r}: {error}") from error
             self._given[key] = found

@@ -31,7 +31,7 @@ READ_FIRSTS, WRITE_FIRSTS = 10, 11
 BEFORE, AFTER = 12, 13
 """The block's instruction before and after each one with the same runner; -1 if there is none."""
 RUNNERS, RUNNER_ENDS, RUNNER = 14, 15, 16
-"""The number of runners; for each the runner, its first and its last instruction; and that of each instruction."""
+"""The number of runners; for each the runner, its first and its last instruction; and all runners."""
 USES = 17
 """From here on, for each version: where the first reader of each holding is, and the writers of all holdings;
 0 if the operation does not make the version.

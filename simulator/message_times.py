@@ -50,9 +50,7 @@ touched besides messages.
 FIRSTS, TIME, WAY, SENDER, NBYTES = 9, 10, 11, 12, 13
 """Where the messages of each part begin, and for each message its time, its way, its sender and its bytes."""
 PIECE_FIRSTS, PIECES, BOUNDS = 14, 15, 16
-"""Where the entries of each part begin among the pieces, the numbers of the parts that are read, and the bounds of
-all parts.
-"""
+"""Where the entries of each part begin in the next list, the parts that are read, and all bounds."""
 HEADS = 17
 
 ESTIMATED = SOURCES.index("estimated")
@@ -84,7 +82,7 @@ def _transfers(
     end = HEADS
     for head in range(KEPT, HEADS):
         words[head] = end
-        if head == FIRSTS or head == PIECE_FIRSTS:
+        if head in (FIRSTS, PIECE_FIRSTS):
             end += count + 1
         elif TIME <= head <= NBYTES:
             end += messages
@@ -193,7 +191,7 @@ class MessageTimes:
         return found
 
     def matching(self, made: PartSet, home: PartSet) -> tuple[Numbers, bool]:
-        """Return which part at home each part that is made is, or -1, and whether these are all parts at home."""
+        """Return which part at home each one that is made is, or -1, and whether no others are at home."""
         found = self._matching.get((made, home))
         if found is None:
             same = _matches(lists_of(made, made.pieces.term), lists_of(home, home.pieces.term))
@@ -259,9 +257,7 @@ class MessageTimes:
             for place, nanoseconds in zip(places, in_proportion(jobs, given), strict=True):
                 found[place] = nanoseconds
 
-    def _pieces(
-        self, terms: range, readers: PartSet, held: PartSet, reader: int
-    ) -> list[tuple[int, Region]]:
+    def _pieces(self, terms: range, readers: PartSet, held: PartSet, reader: int) -> list[tuple[int, Region]]:
         """Return the pieces of a part as programs have them: the number of the part read, and the region."""
         term = plain(held.pieces.term)
         found: list[tuple[int, Region]] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import NamedTuple
 
 from ..programs.program import Lane
@@ -37,6 +38,7 @@ class _FreePlaces:
         self._free.setdefault(_rounded(length), []).append(begin)
 
 
+@cache
 def _rounded(length: int) -> int:
     """Return the next one of the lengths that ranges have: a few for each power of two."""
     step = 1 << max(length.bit_length() - 3, 0)

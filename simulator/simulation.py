@@ -158,9 +158,8 @@ class Simulation:
         """The time line of an iteration, with the open proposal if there is one. Its jobs are made for it."""
         found = BoxJobs(self._cache.messages.ways)
         for number in map(int, self._structure.net.order):
-            found.add(
-                number, self._state.blocks[number], self._structure.storage[number], self._placed.times(number)
-            )
+            storage, times = self._structure.storage[number], self._placed.times(number)
+            found.add(number, self._state.blocks[number], storage, times)
         work, moments = found.result()
         counts = found.sources_of_times
         profiled = self._machine.profile is not None
@@ -204,12 +203,10 @@ class Simulation:
                 concerned.update(self._structure.users[version])
         blocks = {}
         for number in sorted(concerned):
-            parts_of = [
-                held[root] if root in held else state.held[root] for root in self._structure.storage[number]
-            ]
-            blocks[number] = self._cache.block(
-                operations[number], done[number] if number in done else state.tasks[number], parts_of
-            )
+            storage = self._structure.storage[number]
+            parts_of = [held[root] if root in held else state.held[root] for root in storage]
+            found = done[number] if number in done else state.tasks[number]
+            blocks[number] = self._cache.block(operations[number], found, parts_of)
         return _State(done, dict(given), held, blocks)
 
     def _given(

@@ -1,4 +1,4 @@
-"""What simulations of a graph share, whatever its tasks and holdings: which operations touch which versions."""
+"""What simulations of a graph share, whatever its tasks and holdings: what operations touch."""
 
 from __future__ import annotations
 
@@ -54,7 +54,9 @@ plans of one graph.
 """
 
 
-def structure(graph: Graph, copies: Mapping[str, Sequence[HeldCopy]], order: Sequence[str] | None) -> Structure:
+def structure(
+    graph: Graph, copies: Mapping[str, Sequence[HeldCopy]], order: Sequence[str] | None
+) -> Structure:
     """Return the structure of a graph. Raises PlanError for copies or an order that cannot be."""
     readers = {name: [(tuple(each.readers), each.source) for each in copies[name]] for name in copies}
     key = readers, None if order is None else tuple(order)
@@ -89,9 +91,7 @@ def _structure(
         key = id(operation.bound), len(made), *slots, *at, *firsts, *types
         like = known.get(key)
         if like is None:
-            like = known[key] = Like(
-                Touched.of(slots, at, len(made), len(operation.outputs), firsts, types)
-            )
+            like = known[key] = Like(Touched.of(slots, at, len(made), len(operation.outputs), firsts, types))
         likes.append(like)
         every_touch.append(touches)
         every_storage.append(storage)

@@ -141,9 +141,9 @@ def estimates(graph: Graph, machine: Machine, workers: int) -> _WorkTimes:
     def times(operation: Operation, workers: Integers, work: BoxWork) -> Integers:
         busy = work.nbytes / bandwidths[workers]
         if work.flops is not None and work.flops.any():
-            dtype = widest_type(graph, operation)
-            rates = {worker: kinds[worker].rate(dtype) for worker in set(workers.tolist())}
-            busy = np.maximum(busy, work.flops / np.array([rates[worker] for worker in workers.tolist()]))
+            dtype, listed = widest_type(graph, operation), workers.tolist()
+            rates = {worker: kinds[worker].rate(dtype) for worker in set(listed)}
+            busy = np.maximum(busy, work.flops / np.array([rates[worker] for worker in listed]))
         found: Integers = np.rint((starts[workers] + busy) * NANOSECONDS).astype(np.int64)
         return found
 
@@ -177,7 +177,7 @@ class ProfiledTimes:
         boxes: Boxes,
         elements: Sequence[Integers] | None = None,
     ) -> tuple[Integers, list[Source]]:
-        """Return the nanoseconds of tasks, and where each comes from; `elements` as `count_work` takes them."""
+        """Return the nanoseconds of tasks and where each comes from; `elements` are as for `count_work`."""
         kind, work = kind_of(self._graph, operation), count_work(self._graph, operation, boxes, elements)
         if kind not in self.measured.kinds:
             return self._estimates(operation, workers, work), ["estimated"] * len(boxes)
@@ -240,7 +240,8 @@ class TimesOfTasks:
             taken = np.asarray(self._given(operation, numbers, boxes), np.int64)
             if taken.shape != (len(workers),) or (taken < 0).any():
                 raise PlanError(
-                    f"the times of its {len(workers)} tasks are {taken.tolist()}; give one for each, 0 or more"
+                    f"the times of its {len(workers)} tasks are {taken.tolist()}; give one for each, 0 "
+                    f"or more"
                 )
         elif self.profiled is not None:
             taken, sources = self.profiled.tasks(operation, numbers, boxes, elements)

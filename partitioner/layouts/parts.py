@@ -22,6 +22,21 @@ def holdings(layout: Layout) -> tuple[Holding, ...]:
     return tuple(map(Holding, found.workers.tolist(), to_regions(found.boxes), terms))
 
 
+class Held:
+    """The holdings of layouts. Equal layouts are expanded once."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[object, ...], tuple[Holding, ...]] = {}
+
+    def of(self, layout: Layout) -> tuple[Holding, ...]:
+        """Return what workers hold of a tensor."""
+        key = layout.shape, layout.form, layout.factors
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = holdings(layout)
+        return found
+
+
 def tasks(bound: Bound, form: Form, factors: tuple[int, ...]) -> tuple[Task, ...]:
     """Return what workers compute of an operation. Raises PlanError if a variable does not exist."""
     found = split_operation(bound, form, factors)
