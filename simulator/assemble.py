@@ -6,7 +6,7 @@ It reads one list of integers (`memory`). A second one (`at`) tells where the fo
                      that others make, and of those that are not outputs; the version of each place; the
                      version that each version is made from, or -1; the first version with its storage
     the tasks        their number; for each place whether it is read in place; for each task its worker, its
-                     time and where that comes from
+                     time and the source of its time
     the inputs       for each place, the transfers that tasks need
     the holdings     for each version, their number itself
     the sources      for each version, the transfers from the version that it is made from, if it may be held

@@ -40,7 +40,7 @@ USES = 17
 
 # The places of its notes, which only time lines need.
 WORKERS, TRANSFERS, TIME_SOURCES = 0, 1, 2
-"""For each instruction its worker, whether it is a transfer, and where its time comes from."""
+"""For each instruction its worker, whether it is a transfer, and the source of its time."""
 SENDERS, MESSAGE_BYTES = 3, 4
 """The worker that each message comes from, and its bytes."""
 NOTES = 5
@@ -55,7 +55,7 @@ class OperationBlock:
     """The block as loops read it."""
 
     notes: Numbers
-    """What time lines say besides."""
+    """The lists for time lines."""
 
     count: int
     """The number of instructions."""

@@ -44,7 +44,7 @@ KEPT, WORKER, FIRST_TERM = 2, 3, 4
 term that it reads.
 """
 BEGIN, FINISH, TIME_SOURCE, TOUCHED = 5, 6, 7, 8
-"""For each part the time before its messages, and after them; where that comes from; and the bytes that are
+"""For each part the time before its messages, and after them; the source of these; and the bytes that are
 touched besides messages.
 """
 FIRSTS, TIME, WAY, SENDER, NBYTES = 9, 10, 11, 12, 13

@@ -86,8 +86,6 @@ class Simulation:
         self._graph = graph
         self._machine = found
         self._workers = workers
-        self._operations = {operation.name: operation.index for operation in graph.operations}
-        self._tensors = {tensor.name: tensor.index for tensor in graph.tensors}
         with gc_paused():
             self._structure = structure(graph, copies or {}, order)
             self._cache = BlockCache(graph, found, workers, self._structure, times)
@@ -189,7 +187,7 @@ class Simulation:
     ) -> _State:
         """Return the parts of the state that a change replaces, without changing anything."""
         operations, state = self._graph.operations, self._state
-        done = self._cache.tasks(_numbered("operation", tasks, self._operations))
+        done = self._cache.tasks(_numbered("operation", tasks, self._structure.operations))
         given = self._given(holdings, stops) | self._copied(copies)
         held = dict(given)
         for number, found in done.items():
@@ -216,7 +214,7 @@ class Simulation:
         for name in stops:
             if name not in holdings:
                 raise PlanError(f"tensor {name!r} has stops but no holdings; give it holdings as well")
-        named = list(_numbered("tensor", holdings, self._tensors))
+        named = list(_numbered("tensor", holdings, self._structure.tensors))
         for number, _ in named:
             tensor = self._graph.tensors[number]
             if tensor.alias is not None:
@@ -265,7 +263,7 @@ class Simulation:
             if tensor.alias is None and tensor.index not in made and tensor.name not in holdings
         ]
         listed = set(tasks)
-        idle = [name for name in self._operations if name not in listed]
+        idle = [name for name in self._structure.operations if name not in listed]
         for what, names, lacks in (("operation", idle, "tasks"), ("tensor", homeless, "holdings")):
             if names:
                 raise PlanError(f"{what} {names[0]!r} has no {lacks} ({len(names)} in all); give it some")

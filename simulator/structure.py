@@ -1,4 +1,4 @@
-"""What simulations of a graph share, whatever its tasks and holdings: what operations touch."""
+"""Versions that operations touch, which all simulations of a graph share."""
 
 from __future__ import annotations
 
@@ -29,11 +29,17 @@ class Like:
 class Structure:
     """A graph with the versions of its tensors, in the order in which its operations run."""
 
+    operations: Mapping[str, int]
+    """The number of each operation, by its name."""
+
+    tensors: Mapping[str, int]
+    """The number of each tensor, by its name."""
+
     versions: NumberedVersions
     """The versions of all tensors."""
 
     likes: list[Like]
-    """What each operation is like."""
+    """The kind of each operation."""
 
     touched: list[tuple[int, ...]]
     """The versions that each operation touches: those that others make, each once, and those it makes."""
@@ -98,7 +104,9 @@ def _structure(
         for root in set(storage):
             users[root].append(operation.index)
     joined = net(graph, listed, versions, every_touch)
-    return Structure(versions, likes, every_touch, every_storage, joined, users)
+    operations = {operation.name: operation.index for operation in graph.operations}
+    tensors = {tensor.name: tensor.index for tensor in graph.tensors}
+    return Structure(operations, tensors, versions, likes, every_touch, every_storage, joined, users)
 
 
 def _elements(graph: Graph) -> list[ElementKind]:

@@ -50,9 +50,7 @@ class TaskSet:
     """The parts that the tasks make of each output."""
 
     words: Numbers
-    """The same, without parts, as loops read it; and at which places each element is read only when it is
-    written.
-    """
+    """The tasks without their parts, as loops read them, and the places that are read in place."""
 
 
 def cut(operation: Operation, tasks: Sequence[Task], cache: PartCache) -> CutOperation:
