@@ -18,68 +18,18 @@ It reads one list of integers (`memory`). A second one (`at`) tells where the fo
 
 from __future__ import annotations
 
-from ..programs.program import Lane
-from ..support.compiled import Numbers, compiled, packed, zeros
-from .blocks import (
-    AFTER,
-    BEFORE,
-    BEGIN,
-    COUNT,
-    FINISH,
-    FOLLOW_FIRSTS,
-    LEG_FIRSTS,
-    LEG_OWNER,
-    LEG_TIME,
-    LEG_WAY,
-    LEGS,
-    MESSAGE_BYTES,
-    NEED_FIRSTS,
-    NOTES,
-    READ_FIRSTS,
-    RUNNER,
-    RUNNER_ENDS,
-    RUNNERS,
-    SENDERS,
-    TIME_SOURCES,
-    TRANSFERS,
-    USES,
-    WORKERS,
-    WRITE_FIRSTS,
-)
-from .message_times import (
-    AXES,
-    BOUNDS,
-    FIRST_TERM,
-    FIRSTS,
-    KEPT,
-    NBYTES,
-    PIECE_FIRSTS,
-    PIECES,
-    READERS,
-    SENDER,
-)
-from .message_times import BEGIN as PART_BEGIN
-from .message_times import FINISH as PART_FINISH
-from .message_times import TIME as MESSAGE_TIME
-from .message_times import TIME_SOURCE as PART_SOURCE
-from .message_times import WAY as MESSAGE_WAY
-from .message_times import WORKER as PART_WORKER
+from ..support.compiled import Numbers, compiled, zeros
+from .flatten_block import flattened
+from .message_times import AXES, BOUNDS, FIRST_TERM, KEPT, PIECE_FIRSTS, PIECES, READERS, WORKER, entry
 
 _NONE = -1
-_COMPUTE, _TRANSFER, _LANES = int(Lane.COMPUTE), int(Lane.TRANSFER), len(Lane)
-
-
-@compiled
-def _of(memory: Numbers, transfers: int, head: int, number: int) -> int:
-    """Return an entry of a list of transfers."""
-    return int(memory[transfers + memory[transfers + head] + number])
 
 
 @compiled
 def _use(memory: Numbers, at: Numbers, kept: int, sources: int, slot: int, number: int) -> tuple[int, int]:
     """Return where a holding is: itself, or a holding that its worker has of what it is made from."""
     while at[kept + slot] != _NONE:
-        other = _of(memory, at[kept + slot], KEPT, number)
+        other = entry(memory, at[kept + slot], KEPT, number)
         if other == _NONE:
             break
         slot, number = memory[sources + slot], other
@@ -89,7 +39,7 @@ def _use(memory: Numbers, at: Numbers, kept: int, sources: int, slot: int, numbe
 @compiled
 def _same_part(memory: Numbers, one: int, part: int, other: int, with_part: int) -> bool:
     """Tell whether two transfers of a tensor to one worker are for the same region of the same term."""
-    if _of(memory, one, FIRST_TERM, part) != _of(memory, other, FIRST_TERM, with_part):
+    if entry(memory, one, FIRST_TERM, part) != entry(memory, other, FIRST_TERM, with_part):
         return False
     axes = memory[one + AXES]
     first = one + memory[one + BOUNDS] + part * axes
@@ -98,33 +48,6 @@ def _same_part(memory: Numbers, one: int, part: int, other: int, with_part: int)
     for axis in range(axes):
         same = same and memory[first + axis] == memory[second + axis]
     return same
-
-
-@compiled
-def _grouped(keys: list[int], count: int) -> tuple[Numbers, Numbers]:
-    """Return where each key from 0 to `count` begins if keys are sorted, and their places in that order."""
-    firsts, order = zeros(count + 1), zeros(len(keys))
-    for key in keys:
-        firsts[key + 1] += 1
-    for key in range(count):
-        firsts[key + 1] += firsts[key]
-    for place in range(len(keys)):
-        key = keys[place]
-        order[firsts[key]] = place
-        firsts[key] += 1
-    for key in range(count, 0, -1):
-        firsts[key] = firsts[key - 1]
-    firsts[0] = 0
-    return firsts, order
-
-
-@compiled
-def _put_firsts(words: list[int], head: int, firsts: Numbers, begin: int, end: int, width: int) -> None:
-    """Append where the entries of keys from `begin` on begin, as they follow, and the end at `end`."""
-    words[head] = len(words)
-    after = len(words) + end - begin + 1
-    for key in range(begin, end + 1):
-        words.append(after + width * (firsts[key] - firsts[begin]))
 
 
 @compiled
@@ -156,16 +79,16 @@ def assemble(memory: Numbers, at: Numbers, runners: Numbers, computing: Numbers)
     for slot in range(others, inputs):
         moved, source = at[making + slot - others], memory[sources + slot]
         for number in range(memory[moved + READERS]):
-            if _of(memory, moved, KEPT, number) == _NONE:
+            if entry(memory, moved, KEPT, number) == _NONE:
                 for piece in range(
-                    _of(memory, moved, PIECE_FIRSTS, number), _of(memory, moved, PIECE_FIRSTS, number + 1)
+                    entry(memory, moved, PIECE_FIRSTS, number), entry(memory, moved, PIECE_FIRSTS, number + 1)
                 ):
                     version, holding = _use(
-                        memory, at, kept, sources, source, _of(memory, moved, PIECES, piece)
+                        memory, at, kept, sources, source, entry(memory, moved, PIECES, piece)
                     )
                     reads.append((len(made), version, holding))
                 writes.append((len(made), slot, number))
-                made.append((tick, _of(memory, moved, PART_WORKER, number), moved, number, slot))
+                made.append((tick, entry(memory, moved, WORKER, number), moved, number, slot))
         tick += 1
     # What tasks lack is transferred once to each worker; `latest` and `earlier` list its transfers.
     latest, earlier = zeros(len(computing)), [0]
@@ -179,7 +102,7 @@ def assemble(memory: Numbers, at: Numbers, runners: Numbers, computing: Numbers)
         worker = memory[workers + task]
         for place in range(places):
             moved, slot = at[2 + place], memory[slot_of + place]
-            number = _of(memory, moved, KEPT, task)
+            number = entry(memory, moved, KEPT, task)
             if number != _NONE:
                 version, holding = _use(memory, at, kept, sources, slot, number)
                 used.append((task, place, version, holding))
@@ -195,10 +118,10 @@ def assemble(memory: Numbers, at: Numbers, runners: Numbers, computing: Numbers)
                 earlier.append(latest[worker])
                 latest[worker] = same + 1
                 for piece in range(
-                    _of(memory, moved, PIECE_FIRSTS, task), _of(memory, moved, PIECE_FIRSTS, task + 1)
+                    entry(memory, moved, PIECE_FIRSTS, task), entry(memory, moved, PIECE_FIRSTS, task + 1)
                 ):
                     version, holding = _use(
-                        memory, at, kept, sources, slot, _of(memory, moved, PIECES, piece)
+                        memory, at, kept, sources, slot, entry(memory, moved, PIECES, piece)
                     )
                     reads.append((len(made), version, holding))
                 made.append((tick, worker, moved, task, slot))
@@ -244,10 +167,10 @@ def assemble(memory: Numbers, at: Numbers, runners: Numbers, computing: Numbers)
             makers = len(made)
             for number in range(memory[stop + READERS]):
                 for piece in range(
-                    _of(memory, stop, PIECE_FIRSTS, number), _of(memory, stop, PIECE_FIRSTS, number + 1)
+                    entry(memory, stop, PIECE_FIRSTS, number), entry(memory, stop, PIECE_FIRSTS, number + 1)
                 ):
-                    needs.append((len(made), first_task + _of(memory, stop, PIECES, piece)))
-                made.append((tick, _of(memory, stop, PART_WORKER, number), stop, number, slot))
+                    needs.append((len(made), first_task + entry(memory, stop, PIECES, piece)))
+                made.append((tick, entry(memory, stop, WORKER, number), stop, number, slot))
             tick += 1
         if home == _NONE:
             continue
@@ -255,16 +178,16 @@ def assemble(memory: Numbers, at: Numbers, runners: Numbers, computing: Numbers)
             if done[number]:
                 continue
             for piece in range(
-                _of(memory, home, PIECE_FIRSTS, number), _of(memory, home, PIECE_FIRSTS, number + 1)
+                entry(memory, home, PIECE_FIRSTS, number), entry(memory, home, PIECE_FIRSTS, number + 1)
             ):
-                part = _of(memory, home, PIECES, piece)
+                part = entry(memory, home, PIECES, piece)
                 if stop == _NONE and written[part]:
                     reads.append((len(made), slot, written[part] - 1))
                 else:
                     needs.append((len(made), makers + part))
             writes.append((len(made), slot, number))
-            made.append((tick, _of(memory, home, PART_WORKER, number), home, number, slot))
-    return _flattened(
+            made.append((tick, entry(memory, home, WORKER, number), home, number, slot))
+    return flattened(
         memory, made, needs, reads, writes, at[held : held + slots], others, spent,
         spent_sources, runners, computing,
     )  # fmt: skip
@@ -303,148 +226,3 @@ def _is_read(
                 ):
                     return True
     return False
-
-
-@compiled
-def _flattened(
-    memory: Numbers,
-    made: list[tuple[int, int, int, int, int]],
-    needs: list[tuple[int, int]],
-    reads: list[tuple[int, int, int]],
-    writes: list[tuple[int, int, int]],
-    held: Numbers,
-    others: int,
-    spent: int,
-    spent_sources: int,
-    runners: Numbers,
-    computing: Numbers,
-) -> tuple[Numbers, Numbers]:
-    """Return instructions in the order of the clock, in integers, and their notes."""
-    count = len(made)
-    last = 0
-    for tick, _, _, _, _ in made:
-        last = max(last, tick)
-    _, by_worker = _grouped([each[1] for each in made], len(computing))
-    _, by_tick = _grouped([made[each][0] for each in by_worker], last + 1)
-    order, rank = zeros(count), zeros(count)
-    for place in range(count):
-        order[place] = by_worker[by_tick[place]]
-        rank[order[place]] = place
-    words = [0 for _ in range(USES + 2 * len(held))]
-    notes = [0 for _ in range(NOTES + 1)]
-    words[COUNT] = count
-    begins, finishes, leg_firsts = zeros(count), zeros(count), zeros(count + 1)
-    times, ways, owners = [0], [0], [0]
-    times.pop()
-    ways.pop()
-    owners.pop()
-    senders, nbytes = [0], [0]
-    senders.pop()
-    nbytes.pop()
-    notes[WORKERS] = len(notes)
-    for each in order:
-        notes.append(made[each][1])
-    notes[TRANSFERS] = len(notes)
-    for each in order:
-        notes.append(1 if made[each][2] != _NONE else 0)
-    notes[TIME_SOURCES] = len(notes)
-    words[RUNNER] = len(words)
-    for place in range(count):
-        _, worker, moved, part, _ = made[order[place]]
-        if moved == _NONE:
-            words.append(runners[worker * _LANES + _COMPUTE])
-            notes.append(memory[spent_sources + part])
-            times.append(memory[spent + part])
-            ways.append(computing[worker])
-            owners.append(place)
-        else:
-            words.append(runners[worker * _LANES + _TRANSFER])
-            notes.append(_of(memory, moved, PART_SOURCE, part))
-            begins[place] = _of(memory, moved, PART_BEGIN, part)
-            finishes[place] = _of(memory, moved, PART_FINISH, part)
-            for message in range(_of(memory, moved, FIRSTS, part), _of(memory, moved, FIRSTS, part + 1)):
-                times.append(_of(memory, moved, MESSAGE_TIME, message))
-                ways.append(_of(memory, moved, MESSAGE_WAY, message))
-                owners.append(place)
-                senders.append(_of(memory, moved, SENDER, message))
-                nbytes.append(_of(memory, moved, NBYTES, message))
-        leg_firsts[place + 1] = len(owners)
-    words[LEGS] = len(owners)
-    notes[SENDERS] = len(notes)
-    notes.extend(senders)
-    notes[MESSAGE_BYTES] = len(notes)
-    notes.extend(nbytes)
-    notes[NOTES] = len(notes)
-    words[BEGIN] = len(words)
-    words.extend(begins)
-    words[FINISH] = len(words)
-    words.extend(finishes)
-    words[LEG_FIRSTS] = len(words)
-    words.extend(leg_firsts)
-    words[LEG_TIME] = len(words)
-    words.extend(times)
-    words[LEG_WAY] = len(words)
-    words.extend(ways)
-    words[LEG_OWNER] = len(words)
-    words.extend(owners)
-    # What needs what, in both directions.
-    firsts, listed = _grouped([rank[each[0]] for each in needs], count)
-    _put_firsts(words, NEED_FIRSTS, firsts, 0, count, 1)
-    for place in listed:
-        words.append(rank[needs[place][1]])
-    follow_firsts, followers = _grouped([rank[needs[place][1]] for place in listed], count)
-    _put_firsts(words, FOLLOW_FIRSTS, follow_firsts, 0, count, 1)
-    for place in followers:
-        words.append(rank[needs[listed[place]][0]])
-    # Which instruction reads and writes which holding, in both directions.
-    holdings = zeros(len(held) + 1)
-    for slot in range(len(held)):
-        holdings[slot + 1] = holdings[slot] + held[slot]
-    firsts, listed = _grouped([rank[each[0]] for each in reads], count)
-    _put_firsts(words, READ_FIRSTS, firsts, 0, count, 2)
-    for place in listed:
-        words.append(reads[place][1])
-        words.append(reads[place][2])
-    read_firsts, readers = _grouped(
-        [holdings[reads[place][1]] + reads[place][2] for place in listed], holdings[len(held)]
-    )
-    for slot in range(len(held)):
-        begin, end = holdings[slot], holdings[slot + 1]
-        _put_firsts(words, USES + 2 * slot, read_firsts, begin, end, 1)
-        for place in range(read_firsts[begin], read_firsts[end]):
-            words.append(rank[reads[listed[readers[place]]][0]])
-    firsts, listed = _grouped([rank[each[0]] for each in writes], count)
-    _put_firsts(words, WRITE_FIRSTS, firsts, 0, count, 2)
-    for place in listed:
-        words.append(writes[place][1])
-        words.append(writes[place][2])
-    writers = [_NONE for _ in range(holdings[len(held)])]
-    for each, slot, number in writes:
-        writers[holdings[slot] + number] = rank[each]
-    for slot in range(others, len(held)):
-        words[USES + 2 * slot + 1] = len(words)
-        words.extend(writers[holdings[slot] : holdings[slot + 1]])
-    # The order of each runner.
-    before, after = zeros(count), zeros(count)
-    final = zeros(len(runners))
-    ends = [(0, 0)]  # a runner and its first instruction
-    ends.pop()
-    for place in range(count):
-        runner = words[words[RUNNER] + place]
-        before[place], after[place] = final[runner] - 1, _NONE
-        if final[runner]:
-            after[final[runner] - 1] = place
-        else:
-            ends.append((runner, place))
-        final[runner] = place + 1
-    words[BEFORE] = len(words)
-    words.extend(before)
-    words[AFTER] = len(words)
-    words.extend(after)
-    words[RUNNERS] = len(ends)
-    words[RUNNER_ENDS] = len(words)
-    for runner, first in ends:
-        words.append(runner)
-        words.append(first)
-        words.append(final[runner] - 1)
-    return packed(words), packed(notes)

@@ -57,6 +57,12 @@ ESTIMATED = SOURCES.index("estimated")
 
 
 @compiled
+def entry(memory: Numbers, transfers: int, head: int, number: int) -> int:
+    """Return an entry of one of the lists of transfers that begin at a place of `memory`."""
+    return int(memory[transfers + memory[transfers + head] + number])
+
+
+@compiled
 def _transfers(
     needed: Lists, held: Lists, how: tuple[int, bool, int], nbytes: int, ways: Numbers, speeds: Lists
 ) -> tuple[int, int, Transfers]:
