@@ -96,7 +96,7 @@ def propose(simulation: Simulation, graph: Any, devices: int, draw: random.Rando
 
 def again(simulation: Simulation) -> None:
     """Place all blocks and simulate them from the beginning."""
-    cache, net, state = simulation._cache, simulation._net, simulation._state
+    cache, net, state = simulation._cache, simulation._structure.net, simulation._state
     PlacedBlocks(net, simulation._workers, cache.messages.ways).begin(state.blocks)
 
 

@@ -8,7 +8,7 @@ an element type. Their sizes are those of the pieces, own and from other workers
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -21,13 +21,13 @@ from ..dataflow.graph import Graph, Operation
 from ..tdl.printer import format as text_of
 from .program import Compute, MultiFetch, PartitionedGraph, Reduce
 
+Sizes = tuple[int, ...]
+"""Sizes of work, or its amounts."""
+
 
 @dataclass(frozen=True, slots=True)
 class BoxWork:
     """The work of several boxes of an operation."""
-
-    sizes: Integers
-    """`[box, size]`: the sizes of the box and of the regions that it reads."""
 
     flops: Integers | None
     """The floating-point operations of each; None if an opaque function hides them."""
@@ -93,18 +93,31 @@ def computations(partitioned: PartitionedGraph) -> Iterator[Computations]:
             yield Computations(operation, places, boxes)
 
 
-def count_work(graph: Graph, operation: Operation, boxes: Boxes) -> BoxWork:
-    """Return the work of boxes `[n, variable, 2]` of an operation."""
+def count_work(
+    graph: Graph, operation: Operation, boxes: Boxes, elements: Sequence[Integers] | None = None
+) -> BoxWork:
+    """Return the work of boxes `[n, variable, 2]` of an operation.
+
+    `elements` are those of each tensor that the boxes read, and of each output, if they are known.
+    """
     bound = operation.bound
-    read = bound.input_regions(boxes)
+    tensors = [*(operation.inputs[place] for place, _ in bound.read_places), *operation.outputs]
+    if elements is None:
+        read = bound.input_regions(boxes)
+        regions = [*(read[name] for _, name in bound.read_places), *bound.output_regions(boxes)]
+        elements = [volume(each) for each in regions]
     nbytes = np.zeros(len(boxes), np.int64)
-    sizes = [boxes[..., 1] - boxes[..., 0]]
-    for place, name in bound.read_places:
-        nbytes += volume(read[name]) * graph.tensors[operation.inputs[place]].itemsize
-        sizes.append(read[name][..., 1] - read[name][..., 0])
-    for tensor, region in zip(operation.outputs, bound.output_regions(boxes), strict=True):
-        nbytes += volume(region) * graph.tensors[tensor].itemsize
-    return BoxWork(np.concatenate(sizes, axis=1), bound.flops_of(boxes), nbytes)
+    for tensor, each in zip(tensors, elements, strict=True):
+        nbytes += each * graph.tensors[tensor].itemsize
+    return BoxWork(bound.flops_of(boxes), nbytes)
+
+
+def box_sizes(operation: Operation, boxes: Boxes) -> list[Sizes]:
+    """Return for each box its sizes and those of the regions that it reads."""
+    read = operation.bound.input_regions(boxes)
+    regions = [boxes, *(read[name] for _, name in operation.bound.read_places)]
+    found = np.concatenate([each[..., 1] - each[..., 0] for each in regions], axis=1)
+    return list(map(tuple, found.tolist()))
 
 
 def transfers(partitioned: PartitionedGraph) -> Iterator[TransferWork]:

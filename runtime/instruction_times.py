@@ -25,7 +25,7 @@ from ..dataflow.graph import Graph, Role, Tensor
 from ..errors import DataError
 from ..machines.profile import MeasuredTime, Sizes, WakeTime
 from ..operators.kernels.kernel import Array
-from ..programs.instruction_work import computations, count_work, kind_of, transfers
+from ..programs.instruction_work import box_sizes, computations, count_work, kind_of, transfers
 from ..programs.memory import MemoryPlan
 from ..programs.program import PartitionedGraph
 from ..programs.schedule import Schedule, schedule
@@ -68,10 +68,11 @@ class ProgramWork:
         for group in computations(program):
             kind = kind_of(program.graph, group.operation)
             counted = count_work(program.graph, group.operation, group.boxes)
-            rows = zip(group.places, counted.sizes.tolist(), counted.amounts.tolist(), strict=True)
+            listed = box_sizes(group.operation, group.boxes)
+            rows = zip(group.places, listed, counted.amounts.tolist(), strict=True)
             for place, sizes, each in rows:
-                places[place] = (kind, tuple(sizes))
-                amounts[kind, tuple(sizes)] = tuple(each)
+                places[place] = (kind, sizes)
+                amounts[kind, sizes] = tuple(each)
         for transfer in transfers(program):
             places[transfer.place] = (transfer.kind, transfer.sizes)
             amounts[transfer.kind, transfer.sizes] = transfer.amounts

@@ -3,36 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+import numpy as np
 
 from ..dataflow.graph import Graph, Operation
 from ..errors import PlanError
 from ..machines.device_kind import DeviceKind
 from ..machines.machine import Machine
-from ..operators.stages.bound_operator import BoundOperator
 from ..programs.parts import Holding, Task
-from ..tdl.ast import Reducer
 from .blocks import OperationBlock
-from .build_block import Holdings, Touched, build
-from .message_times import ElementKind, MessageTimes
+from .build_block import Holdings, build
+from .message_times import MessageTimes
 from .part_cache import PartCache
 from .part_sets import PartSet
+from .structure import Like, Structure
 from .task_sets import CutOperation, TaskSet, check_workers, cut, distinct, held_parts, task_set
 from .times import Source, TaskTimes, TimesOfTasks
-from .versions import NumberedVersions
-
-_NONE = -1
 
 LIMIT = 1 << 24
 """The integers in blocks and parts that are kept; beyond it all are forgotten, and made again if needed."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Like:
-    """Operations with the same operator and element types that touch versions in the same way."""
-
-    touched: Touched
-    """The way in which they touch versions."""
 
 
 class BlockCache:
@@ -43,20 +32,14 @@ class BlockCache:
         graph: Graph,
         machine: Machine,
         workers: int,
-        versions: NumberedVersions,
+        structure: Structure,
         times: TaskTimes | None,
     ) -> None:
         self._graph = graph
         self._workers = workers
-        self._versions = versions
+        self._structure = structure
         self._times = TimesOfTasks(graph, machine, workers, times)
         self.messages = MessageTimes(machine, workers, self._times.profiled)
-        self.touched: list[tuple[int, ...]] = []
-        """The versions that each operation touches: those that others make, each once, and those it makes."""
-        self.storage: list[tuple[int, ...]] = []
-        """The versions whose storage those have."""
-        self._likes: list[_Like] = []
-        self._find_likes()
         self._kind_of = _first_alike(self.messages.ways.kinds)
         self._parts = PartCache()
         self._cuts: dict[tuple[object, ...], CutOperation] = {}
@@ -67,36 +50,15 @@ class BlockCache:
         self._blocks: dict[tuple[object, ...], OperationBlock] = {}
         self._size = 0
 
-    def _find_likes(self) -> None:
-        """Find the operations that are like each other, and the versions that they touch."""
-        known: dict[tuple[object, ...], _Like] = {}
-        versions, elements = self._versions, _elements(self._graph)
-        for operation in self._graph.operations:
-            read, made = versions.read_by(operation), versions.made[operation.index]
-            others = versions.with_sources(read, made)
-            touches = (*others, *made, *operation.outputs)
-            storage = tuple([versions.roots[version] for version in touches])
-            slots = [touches.index(version) for version in read]
-            types = [elements[versions.tensors[version]] for version in touches]
-            sources = [versions.sources[version] for version in touches]
-            at = [touches.index(source) if source in touches else _NONE for source in sources]
-            key = id(operation.bound), len(made), *slots, *at, *map(storage.index, storage), *types
-            like = known.get(key)
-            if like is None:
-                like = known[key] = _Like(_touched(operation, len(made), slots, at, storage, types))
-            self._likes.append(like)
-            self.touched.append(touches)
-            self.storage.append(storage)
-
     def tasks(self, listed: Iterable[tuple[int, Sequence[Task]]]) -> dict[int, TaskSet]:
         """Return the tasks of operations. Raises PlanError unless they tile the iteration spaces.
 
         Operations that are like each other often share one list, which is read once.
         """
-        read: dict[tuple[_Like, int], tuple[Sequence[Task], TaskSet]] = {}
+        read: dict[tuple[Like, int], tuple[Sequence[Task], TaskSet]] = {}
         found = {}
         for number, tasks in listed:
-            key = self._likes[number], id(tasks)
+            key = self._structure.likes[number], id(tasks)
             known = read.get(key)
             if known is None:
                 known = read[key] = tasks, self._task_set(self._graph.operations[number], tasks)
@@ -117,7 +79,7 @@ class BlockCache:
         return found
 
     def _cut(self, operation: Operation, tasks: Sequence[Task]) -> CutOperation:
-        key = self._likes[operation.index], *[(task.box, task.term, task.read) for task in tasks]
+        key = self._structure.likes[operation.index], *[(task.box, task.term, task.read) for task in tasks]
         found = self._cuts.get(key)
         if found is None:
             found = self._cuts[key] = cut(operation, tasks, self._parts)
@@ -130,7 +92,9 @@ class BlockCache:
         same_kind = tuple([self._kind_of[worker] for worker in workers])
         found = self._spent.get((boxes, same_kind))
         if found is None:
-            found = self._spent[boxes, same_kind] = self._times.of(operation, same_kind, boxes.boxes)
+            elements = [np.asarray(each.elements) for each in (*boxes.needed, *boxes.made)]
+            found = self._times.of(operation, same_kind, boxes.boxes, elements)
+            self._spent[boxes, same_kind] = found
         return found
 
     def given(
@@ -138,12 +102,12 @@ class BlockCache:
     ) -> dict[int, Holdings]:
         """Return holdings of versions, and where they stop. Raises PlanError unless both tile the versions.
 
-        NumberedVersions of one shape often share one list, which is read once.
+        Versions of one shape often share one list, which is read once.
         """
         read: dict[tuple[object, ...], tuple[object, object, Holdings]] = {}
         found = {}
         for version, holdings, stop in listed:
-            shape = self._graph.tensors[self._versions.tensors[version]].shape
+            shape = self._graph.tensors[self._structure.versions.tensors[version]].shape
             key = shape, id(holdings), id(stop)
             known = read.get(key)
             if known is None:
@@ -162,7 +126,7 @@ class BlockCache:
 
         Raises PlanError if no one holds what a task needs.
         """
-        like = self._likes[operation.index]
+        like = self._structure.likes[operation.index]
         key = like, tasks, *held
         found = self._blocks.get(key)
         if found is None:
@@ -173,7 +137,7 @@ class BlockCache:
             except PlanError as error:
                 raise PlanError(f"operation {operation.name!r}: {error}") from error
             self._blocks[key] = found
-            self._size += len(found.words)
+            self._size += len(found.words) + len(found.notes)
         return found
 
     def _forget(self) -> None:
@@ -186,12 +150,12 @@ class BlockCache:
         self._size = 0
 
     def _held(self, version: int, holdings: Sequence[Holding]) -> PartSet:
-        of = self._graph.tensors[self._versions.tensors[version]]
-        key = of.shape, tuple(holdings)
+        of = self._graph.tensors[self._structure.versions.tensors[version]]
+        key = of.shape, *[(each.worker, each.region, each.term) for each in holdings]
         found = self._given.get(key)
         if found is None:
             try:
-                found = held_parts(of.shape, key[1], self._workers, self._parts)
+                found = held_parts(of.shape, holdings, self._workers, self._parts)
             except PlanError as error:
                 raise PlanError(f"tensor {of.name!r}: {error}") from error
             self._given[key] = found
@@ -202,58 +166,6 @@ class BlockCache:
         if found is None:
             found = self._holdings[home, stop] = Holdings(home, stop)
         return found
-
-
-def _touched(
-    operation: Operation,
-    copies: int,
-    read: Sequence[int],
-    sources: Sequence[int],
-    storage: Sequence[int],
-    elements: Sequence[ElementKind],
-) -> Touched:
-    """Return how an operation touches versions: those of others, its `copies`, and its outputs.
-
-    `read` are the places of those that it reads, and `sources` those that each version is made from.
-    """
-    outputs = len(storage) - len(operation.outputs)
-    return Touched(
-        tuple(zip([place for place, _ in operation.bound.read_places], read, strict=True)),
-        tuple(sources),
-        range(outputs - copies, outputs),
-        range(outputs, len(storage)),
-        tuple([
-            frozenset(slot for slot in range(outputs) if storage[slot] == storage[output])
-            for output in range(outputs, len(storage))
-        ]),
-        tuple(elements),
-    )  # fmt: skip
-
-
-def _elements(graph: Graph) -> list[ElementKind]:
-    """Return the elements of each tensor. Equal ones are one object."""
-    reducers = [""] * len(graph.tensors)
-    by_operator: dict[int, str] = {}
-    for operation in graph.operations:
-        reducer = by_operator.get(id(operation.bound))
-        if reducer is None:
-            reducer = by_operator[id(operation.bound)] = _reducer(operation.bound)
-        for output in operation.outputs:
-            reducers[output] = reducer
-    known: dict[tuple[str, str], ElementKind] = {}
-    found = []
-    for tensor, reducer in zip(graph.tensors, reducers, strict=True):
-        element = known.get((tensor.dtype, reducer))
-        if element is None:
-            element = known[tensor.dtype, reducer] = ElementKind(tensor.dtype, tensor.itemsize, reducer)
-        found.append(element)
-    return found
-
-
-def _reducer(bound: BoundOperator) -> str:
-    """Return the name of what combines partial outputs: sums, if they follow from partial inputs alone."""
-    found = (bound.reducer(variable) for variable in bound.variables)
-    return next((str(each) for each in found if each is not None), Reducer.SUM)
 
 
 def _first_alike(kinds: Sequence[DeviceKind]) -> list[int]:

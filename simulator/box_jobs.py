@@ -13,14 +13,20 @@ from .blocks import (
     LEG_FIRSTS,
     LEG_TIME,
     LEG_WAY,
+    MESSAGE_BYTES,
     NEED_FIRSTS,
     READ_FIRSTS,
+    RUNNER,
+    SENDERS,
+    TIME_SOURCES,
+    TRANSFERS,
+    WORKERS,
     WRITE_FIRSTS,
     OperationBlock,
 )
 from .iteration_jobs import IterationJobs, JobKind
 from .jobs import Edges, Jobs, Moments
-from .times import Source, SourceCounts
+from .times import SOURCES, Source, SourceCounts
 from .ways import Ways
 
 Times = tuple[list[int], list[int], list[int]]
@@ -63,7 +69,8 @@ class BoxJobs:
     def add(self, operation: int, block: OperationBlock, storage: Sequence[int], times: Times) -> None:
         """Add the jobs of an operation; `storage` has the version whose storage each one touched has."""
         words = plain(block.words)
-        runners = plain(block.runners)
+        workers, transfers = block.note(WORKERS), block.note(TRANSFERS)
+        sources = [SOURCES[source] for source in block.note(TIME_SOURCES)]
         ready, end, leg_start = times
         lasts: list[int] = []
         for number in range(block.count):
@@ -72,12 +79,12 @@ class BoxJobs:
             before = {lasts[other] for other in _listed(words, NEED_FIRSTS, number)}
             before.update(self._written[use] for use in (*reads, *writes) if use in self._written)
             before.update(other for use in writes for other in self._read.get(use, ()))
-            runner = runners[number]
-            self._workers.append(block.workers[number])
+            runner = words[words[RUNNER] + number]
+            self._workers.append(workers[number])
             self._operations.append(operation)
-            first = self._begin(before, runner, self._wakes[block.workers[number]])
-            last = self._run(words, block.transfers[number], number, ready[number], end[number], leg_start)
-            self._count(block.time_sources[number], block.transfers[number], first, last)
+            first = self._begin(before, runner, self._wakes[workers[number]])
+            last = self._run(words, bool(transfers[number]), number, ready[number], end[number], leg_start)
+            self._count(sources[number], bool(transfers[number]), first, last)
             self._needs.update((first, each) for each in range(first + 1, last))
             self._needs.update((each, last) for each in range(first + 1, last))
             if first + 1 == last:
@@ -91,8 +98,8 @@ class BoxJobs:
                 self._order.append((self._last[runner], first))
             self._last[runner], self._runners[last], self._ends[last] = last, runner, end[number]
             lasts.append(last)
-        self._sources += block.sources
-        self._nbytes += block.nbytes
+        self._sources += block.note(SENDERS)
+        self._nbytes += block.note(MESSAGE_BYTES)
 
     def _begin(self, before: Iterable[int], runner: int, wake: int) -> int:
         """Let the next instruction wait for jobs, and wake if one runs elsewhere; return its first job."""

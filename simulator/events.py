@@ -31,6 +31,7 @@ from .blocks import (
     LEG_WAY,
     NEED_FIRSTS,
     READ_FIRSTS,
+    RUNNER,
     RUNNER_ENDS,
     RUNNERS,
     USES,
@@ -43,7 +44,7 @@ SHIFT = 32
 
 
 class Placed(NamedTuple):
-    """All blocks, one after the other, with gaps."""
+    """All blocks, equal ones once, one after the other, with gaps."""
 
     words: Numbers
     """The integers of the blocks."""
@@ -94,6 +95,19 @@ class Lanes(NamedTuple):
 
     wakes: Numbers
     """The time that each runner takes to wake, if it waits for another one."""
+
+
+@compiled
+def settle(placed: Placed, operations: Numbers, at: Numbers, bases: Numbers, leg_bases: Numbers) -> None:
+    """Note where the blocks of operations begin, their first instructions and their first legs."""
+    for place in range(len(operations)):
+        operation, block, base = operations[place], at[place], bases[place]
+        placed.at[operation], placed.base[operation] = block, base
+        placed.leg_base[operation] = leg_bases[place]
+        runners = block + placed.words[block + RUNNER]
+        for local in range(placed.words[block + COUNT]):
+            placed.owner[base + local] = operation
+            placed.runner[base + local] = placed.words[runners + local]
 
 
 @compiled

@@ -1,10 +1,7 @@
 """Parts of a tensor on workers, and from whom each worker reads how much.
 
-    fetched(needed, held)      for each part that a task needs: its worker's holding that has all of it, or
-                               how much of which other holdings it reads
-    collected(made, wanted)    for each part that is wanted: how much of which parts of every term it reads
-
-Both say what `programs.cover` says in pieces: a reader takes from itself what it can, looks for the
+Readers keep what they hold (tasks, copies), or read parts of every term (what is reduced, or collected).
+It is what `programs.cover` says in pieces: a reader takes from itself what it can, looks for the
 rest from its own number upwards, and of several equal holdings takes one that its number chooses.
 
 Assumes: parts of one term are equal or disjoint.
@@ -16,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
-from ..analyzer.indices.region import Boxes, Region, volume
+from ..analyzer.indices.region import Boxes, Region
 from ..errors import PlanError
 from ..programs.program import region_text
 from ..support.compiled import COMPILED, Numbers, compiled, numbers, plain, zeros
@@ -28,8 +25,8 @@ _NONE = -1
 class Pieces:
     """Regions of one tensor, whoever has them. Compared by identity."""
 
-    regions: tuple[Region, ...]
-    """The regions."""
+    axes: int
+    """The dimensions of the tensor."""
 
     bounds: Numbers
     """The bounds of all regions, one after the other."""
@@ -40,8 +37,11 @@ class Pieces:
     terms: int
     """The number of terms; 1 if the tensor is reduced."""
 
-    elements: tuple[int, ...]
+    elements: Numbers
     """The number of elements of each region."""
+
+    group: Numbers
+    """The number of each region's group: that of equal regions of a term."""
 
     groups: Numbers
     """Where each group of equal regions of a term begins in `members`, and the end of the last one."""
@@ -49,25 +49,56 @@ class Pieces:
     members: Numbers
     """The numbers of all regions, group by group."""
 
+    def region(self, number: int) -> Region:
+        """Return a region."""
+        begin, end = 2 * self.axes * number, 2 * self.axes * (number + 1)
+        bounds = iter(plain(self.bounds[begin:end]))
+        return tuple(zip(bounds, bounds, strict=True))
+
 
 def pieces(boxes: Boxes, term: Sequence[int], terms: int) -> Pieces:
     """Return regions, grouped."""
-    regions = [tuple([(lower, upper) for lower, upper in box]) for box in boxes.tolist()]
-    equal: dict[tuple[int, Region], list[int]] = {}
-    for number, key in enumerate(zip(term, regions, strict=True)):
-        equal.setdefault(key, []).append(number)
-    ends = [0]
-    for members in equal.values():
-        ends.append(ends[-1] + len(members))
-    return Pieces(
-        tuple(regions),
-        boxes.flatten() if COMPILED else boxes.ravel().tolist(),
-        numbers(term),
-        terms,
-        tuple(volume(boxes).tolist()),
-        numbers(ends),
-        numbers([number for members in equal.values() for number in members]),
-    )
+    bounds = boxes.flatten() if COMPILED else boxes.ravel().tolist()
+    listed = numbers(term)
+    return Pieces(boxes.shape[1], bounds, listed, terms, *_grouped(bounds, listed))
+
+
+@compiled
+def _grouped(bounds: Numbers, term: Numbers) -> tuple[Numbers, Numbers, Numbers, Numbers]:
+    """Return the elements and the group of each region, where each group begins, and the members of all."""
+    count = len(term)
+    axes = len(bounds) // max(count, 1)
+    elements, group, first, sizes = zeros(count), zeros(count), zeros(count), zeros(count)
+    groups = 0
+    for number in range(count):
+        whole, at = 1, number * axes
+        for axis in range(at, at + axes, 2):
+            whole *= max(bounds[axis + 1] - bounds[axis], 0)
+        elements[number] = whole
+        found = _NONE
+        for other in range(groups):
+            same = term[first[other]] == term[number]
+            for axis in range(axes):
+                if not same:
+                    break
+                same = bounds[first[other] * axes + axis] == bounds[at + axis]
+            if same:
+                found = other
+                break
+        if found == _NONE:
+            found = groups
+            first[groups] = number
+            groups += 1
+        group[number] = found
+        sizes[found] += 1
+    ends, members, places = zeros(groups + 1), zeros(count), zeros(groups)
+    for each in range(groups):
+        places[each] = ends[each]
+        ends[each + 1] = ends[each] + sizes[each]
+    for number in range(count):
+        members[places[group[number]]] = number
+        places[group[number]] += 1
+    return elements, group, ends, members
 
 
 def check_tiles(found: Pieces, whole: Region) -> None:
@@ -75,23 +106,31 @@ def check_tiles(found: Pieces, whole: Region) -> None:
     full = numbers([bound for interval in whole for bound in interval])
     one, other = _fault(found.bounds, found.term, found.groups, found.members, full)
     if one != _NONE:
-        text = region_text(found.regions[one])
+        text = region_text(found.region(one))
         if other == _NONE:
             raise PlanError(f"the part {text} lies outside {region_text(whole)}")
         raise PlanError(
-            f"the parts {text} and {region_text(found.regions[other])} overlap; parts are equal or disjoint"
+            f"the parts {text} and {region_text(found.region(other))} overlap; parts are equal or disjoint"
         )
-    covered = [0] * found.terms
-    for group in plain(found.groups)[:-1]:
-        covered[found.term[found.members[group]]] += found.elements[found.members[group]]
     size = prod([upper - lower for lower, upper in whole])
-    for term, count in enumerate(covered):
+    covered = _covered(found.elements, found.term, found.terms, found.groups, found.members)
+    for term, count in enumerate(plain(covered)):
         if count != size:
             place = f"term {term}: " if found.terms > 1 else ""
             raise PlanError(
                 f"{place}the parts cover {count} of the {size} elements of {region_text(whole)}; add "
                 f"the others"
             )
+
+
+@compiled
+def _covered(elements: Numbers, term: Numbers, terms: int, groups: Numbers, members: Numbers) -> Numbers:
+    """Return how many elements the distinct regions of each term have."""
+    found = zeros(terms)
+    for group in range(len(groups) - 1):
+        one = members[groups[group]]
+        found[term[one]] += elements[one]
+    return found
 
 
 @compiled
@@ -117,6 +156,10 @@ def _fault(
     return _NONE, _NONE
 
 
+Lists = tuple[Numbers, ...]
+"""Integers of several kinds as loops read them."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class PartSet:
     """Parts of one tensor on workers. Compared by identity."""
@@ -131,98 +174,27 @@ class PartSet:
     """The regions of the parts."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Readings:
-    """How parts are read, part by part."""
-
-    kept: list[int]
-    """The number of the reader's holding that has all of a part; -1 if it is read from several."""
-
-    own: list[int]
-    """The elements that each reader has itself."""
-
-    firsts: list[int]
-    """Where the entries of each reader begin in `sources`, and the end of the last one's."""
-
-    sources: list[int]
-    """The other workers that readers read from."""
-
-    elements: list[int]
-    """The elements that they read from each."""
-
-    piece_firsts: list[int]
-    """Where the entries of each reader begin in `pieces`, and the end of the last one's."""
-
-    pieces: list[int]
-    """The numbers of the parts that readers read."""
-
-    first_terms: list[int]
-    """The first term that each reader reads."""
-
-    terms: int
-    """The number of terms that are summed to each part; 1 if none are."""
-
-
-def fetched(needed: PartSet, held: PartSet, workers: int) -> Readings:
-    """Return how the parts that tasks need are read. Raises PlanError if no one holds some of it."""
-    term = needed.pieces.term if held.pieces.terms > 1 else zeros(len(needed.workers))
-    return _readings(needed, term, held, 1, True, workers)
-
-
-def collected(made: PartSet, wanted: PartSet, workers: int) -> Readings:
-    """Return how wanted parts are read from those that are made. Raises PlanError as `fetched`, and if terms
-    cannot be summed to those that are wanted.
-    """
-    terms, fewer = made.pieces.terms, wanted.pieces.terms
-    if terms % fewer:
-        raise PlanError(f"{terms} terms cannot be summed to {fewer}; make a multiple of these")
-    each = terms // fewer
-    term = wanted.pieces.term
-    first = term if each == 1 else numbers([number * each for number in plain(term)])
-    return _readings(wanted, first, made, each, False, workers)
-
-
-def _readings(
-    needed: PartSet, first: Numbers, held: PartSet, each: int, keep: bool, workers: int
-) -> Readings:
-    count, most = len(needed.workers), len(needed.workers) * len(held.workers)
-    kept, own, firsts, piece_firsts = zeros(count), zeros(count), zeros(count + 1), zeros(count + 1)
-    sources, elements, parts = zeros(most), zeros(most), zeros(most)
-    scratch = zeros(workers + 2 * len(held.workers))
-    of = held.pieces
-    lacking = _read_parts(
-        (needed.numbered, needed.pieces.bounds, first),
-        (held.numbered, of.bounds, of.term, of.groups, of.members),
-        (each, keep, workers),
-        (kept, own, firsts, sources, elements, piece_firsts, parts),
-        scratch,
-    )
-    if lacking != _NONE:
-        text = region_text(needed.pieces.regions[lacking])
-        raise PlanError(
-            f"worker {needed.workers[lacking]} needs {text}, but no worker holds some of it; hold all "
-            f"that is read"
-        )
-    listed, used = int(firsts[count]), int(piece_firsts[count])
-    return Readings(
-        plain(kept), plain(own), plain(firsts), plain(sources[:listed]), plain(elements[:listed]),
-        plain(piece_firsts), plain(parts[:used]), plain(first), each,
-    )  # fmt: skip
-
-
-Lists = tuple[Numbers, ...]
+def lists_of(parts: PartSet, term: Numbers) -> Lists:
+    """Return parts whose terms are numbered so, as loops read them."""
+    return parts.numbered, parts.pieces.bounds, term, parts.pieces.groups, parts.pieces.members
 
 
 @compiled
-def _read_parts(
-    needed: Lists, held: Lists, how: tuple[int, bool, int], found: Lists, scratch: Numbers
-) -> int:
-    """Write the entries of all readers; return the first reader that lacks something, or -1."""
-    readers, bounds, first = needed
+def read_parts(needed: Lists, held: Lists, how: tuple[int, bool, int], found: Lists) -> int:
+    """Write how all parts are read to `found`; return the first reader that lacks something, or -1.
+
+    `how` is how many terms are summed to each part, whether readers keep what they hold, and the number of
+    workers. `found` takes, for each reader, the number of its holding that has all of the part or -1, the
+    elements that it has itself, where its entries begin among the next two lists (and where the last one's
+    end), the workers that it reads from, the elements of each, where its entries begin in the last list, and
+    the numbers of the parts that it reads.
+    """
+    readers, bounds, first, _, _ = needed
     holders, held_bounds, term, groups, members = held
     each, keep, workers = how
     kept, own, firsts, sources, elements, piece_firsts, pieces = found
     axes = len(bounds) // max(len(readers), 1)
+    scratch = zeros(workers + 2 * len(holders))
     seats, turns, sizes = 0, workers, workers + len(holders)  # where each part of the scratch memory begins
     listed = 0
     parts = 0

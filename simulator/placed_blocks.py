@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from functools import cache
+from typing import NamedTuple
 
 from ..programs.program import Lane
 from ..support.compiled import filled, longer, numbers, plain, put, zeros
 from .blocks import OperationBlock
-from .events import Clock, Lanes, Placed, chain, first_change, follow, keep
+from .events import Clock, Lanes, Placed, chain, first_change, follow, keep, settle
 from .net import Net
 from .ways import Ways
+
+_NONE = -1
 
 
 class _FreePlaces:
@@ -35,15 +38,15 @@ class _FreePlaces:
         self._free.setdefault(_rounded(length), []).append(begin)
 
 
+@cache
 def _rounded(length: int) -> int:
     """Return the next one of the lengths that ranges have: a few for each power of two."""
     step = 1 << max(length.bit_length() - 3, 0)
     return -(-length // step) * step
 
 
-@dataclass(frozen=True, slots=True)
-class _Site:
-    """Where a block is."""
+class _Site(NamedTuple):
+    """Where the block of an operation is."""
 
     block: OperationBlock
     """The block."""
@@ -84,6 +87,8 @@ class PlacedBlocks:
         """The times of the proposal."""
         self._known, self._missing, self._moved = zeros(0), zeros(0), zeros(0)
         self._last = zeros(len(Lane) * workers)
+        self._written: dict[OperationBlock, tuple[int, int]] = {}
+        """Where the integers of each block begin, and how many operations have it."""
         self._sites: dict[int, _Site] = {}
         self._replaced: dict[int, _Site] = {}
         """Where the blocks are that the proposal replaces."""
@@ -136,9 +141,9 @@ class PlacedBlocks:
 
     def refuse(self) -> None:
         """Go back to the state before the proposal."""
-        for operation, site in self._replaced.items():
+        for operation in self._replaced:
             self._give(self._sites[operation])
-            self._settle(operation, site)
+        self._settle(self._replaced)
         self._replaced = {}
         self._chain(self._sites)
 
@@ -163,31 +168,34 @@ class PlacedBlocks:
         return int(whole)
 
     def _place(self, blocks: Mapping[int, OperationBlock]) -> None:
-        """Write blocks to free places."""
-        sites = {
-            operation: _Site(
-                block,
-                self._words.take(len(block.words)),
-                self._numbers.take(block.count),
-                self._legs.take(block.legs),
-            )
-            for operation, block in blocks.items()
-        }
+        """Write blocks to free places, equal ones once."""
+        sites: dict[int, _Site] = {}
+        fresh: list[tuple[int, OperationBlock]] = []
+        for operation, block in blocks.items():
+            at, users = self._written.get(block, (_NONE, 0))
+            if not users:
+                at = self._words.take(len(block.words))
+                fresh.append((at, block))
+            self._written[block] = at, users + 1
+            base, leg_base = self._numbers.take(block.count), self._legs.take(block.legs)
+            sites[operation] = _Site(block, at, base, leg_base)
         self._grow()
-        for operation, site in sites.items():
-            self._placed.words[site.at : site.at + len(site.block.words)] = site.block.words
-            put(self._placed.owner, site.numbers, operation)
-            self._placed.runner[site.numbers] = site.block.runners
-            self._settle(operation, site)
+        for at, block in fresh:
+            self._placed.words[at : at + len(block.words)] = block.words
+        self._settle(sites)
 
-    def _settle(self, operation: int, site: _Site) -> None:
-        self._sites[operation] = site
-        self._placed.at[operation] = site.at
-        self._placed.base[operation] = site.base
-        self._placed.leg_base[operation] = site.leg_base
+    def _settle(self, sites: Mapping[int, _Site]) -> None:
+        self._sites.update(sites)
+        places = [(operation, site.at, site.base, site.leg_base) for operation, site in sites.items()]
+        if places:
+            settle(self._placed, *map(numbers, zip(*places, strict=True)))
 
     def _give(self, site: _Site) -> None:
-        self._words.give(site.at, len(site.block.words))
+        at, users = self._written.pop(site.block)
+        if users > 1:
+            self._written[site.block] = at, users - 1
+        else:
+            self._words.give(at, len(site.block.words))
         self._numbers.give(site.base, site.block.count)
         self._legs.give(site.leg_base, site.block.legs)
 
@@ -220,7 +228,7 @@ class PlacedBlocks:
         """Add the instructions that write a tensor to those that moved, and return their number."""
         maker = int(self._net.maker[tensor])
         site = self._sites[maker]
-        for number in site.block.writers[int(self._net.made_as[tensor])]:
+        for number in site.block.writers(int(self._net.made_as[tensor])):
             self._moved[moved] = site.base + number
             moved += 1
         return moved

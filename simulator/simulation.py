@@ -27,12 +27,12 @@ from .block_cache import BlockCache
 from .blocks import OperationBlock
 from .box_jobs import BoxJobs
 from .build_block import Holdings
-from .net import net, ordered
 from .placed_blocks import PlacedBlocks
+from .structure import structure
 from .task_sets import TaskSet
 from .timeline import Timeline
 from .times import NANOSECONDS, TaskTimes
-from .versions import HeldCopy, number_versions
+from .versions import HeldCopy
 
 Value = TypeVar("Value")
 
@@ -86,19 +86,10 @@ class Simulation:
         self._graph = graph
         self._machine = found
         self._workers = workers
-        self._operations = {operation.name: operation.index for operation in graph.operations}
-        self._tensors = {tensor.name: tensor.index for tensor in graph.tensors}
         with gc_paused():
-            listed = ordered(graph, order)
-            self._versions = number_versions(graph, copies or {}, listed)
-            self._cache = BlockCache(graph, found, workers, self._versions, times)
-            self._net = net(graph, listed, self._versions, self._cache.touched)
-            self._users: list[list[int]] = [[] for _ in self._versions.tensors]
-            """The operations that touch each version, or another one with its storage."""
-            for number in range(len(graph.operations)):
-                for root in set(self._cache.storage[number]):
-                    self._users[root].append(number)
-            self._placed = PlacedBlocks(self._net, workers, self._cache.messages.ways)
+            self._structure = structure(graph, copies or {}, order)
+            self._cache = BlockCache(graph, found, workers, self._structure, times)
+            self._placed = PlacedBlocks(self._structure.net, workers, self._cache.messages.ways)
             self._state = _State({}, {}, {}, {})
             self._earlier: tuple[_State, int] | None = None
             """The part of the state that the open proposal replaced, and the time before it."""
@@ -138,8 +129,8 @@ class Simulation:
         if self._earlier is not None:
             raise PlanError("the last proposal is open; accept or refuse it before the next one")
         change = self._change(tasks, holdings or {}, stops or {}, copies or {})
-        touched = {version for operation in change.blocks for version in self._cache.touched[operation]}
-        overwriting = {int(self._net.overwriter[version]) for version in touched} - {-1}
+        touched = {version for operation in change.blocks for version in self._structure.touched[operation]}
+        overwriting = {int(self._structure.net.overwriter[version]) for version in touched} - {-1}
         self._earlier = self._replace(change), self._nanoseconds
         self._nanoseconds = self._placed.propose(change.blocks, sorted(overwriting))
         return self._nanoseconds
@@ -164,10 +155,9 @@ class Simulation:
     def timeline(self) -> Timeline:
         """The time line of an iteration, with the open proposal if there is one. Its jobs are made for it."""
         found = BoxJobs(self._cache.messages.ways)
-        for number in map(int, self._net.order):
-            found.add(
-                number, self._state.blocks[number], self._cache.storage[number], self._placed.times(number)
-            )
+        for number in map(int, self._structure.net.order):
+            storage, times = self._structure.storage[number], self._placed.times(number)
+            found.add(number, self._state.blocks[number], storage, times)
         work, moments = found.result()
         counts = found.sources_of_times
         profiled = self._machine.profile is not None
@@ -197,26 +187,24 @@ class Simulation:
     ) -> _State:
         """Return the parts of the state that a change replaces, without changing anything."""
         operations, state = self._graph.operations, self._state
-        done = self._cache.tasks(_numbered("operation", tasks, self._operations))
+        done = self._cache.tasks(_numbered("operation", tasks, self._structure.operations))
         given = self._given(holdings, stops) | self._copied(copies)
         held = dict(given)
         for number, found in done.items():
             for output, tensor in enumerate(operations[number].outputs):
-                own = self._versions.roots[tensor] == tensor
+                own = self._structure.versions.roots[tensor] == tensor
                 if own and tensor not in held and state.given.get(tensor) is None:
                     held[tensor] = self._cache.made_by(found, output)
         concerned = {number for number, found in done.items() if state.tasks.get(number) is not found}
         for version, parts in held.items():
             if state.held.get(version) is not parts:
-                concerned.update(self._users[version])
+                concerned.update(self._structure.users[version])
         blocks = {}
         for number in sorted(concerned):
-            parts_of = [
-                held[root] if root in held else state.held[root] for root in self._cache.storage[number]
-            ]
-            blocks[number] = self._cache.block(
-                operations[number], done[number] if number in done else state.tasks[number], parts_of
-            )
+            storage = self._structure.storage[number]
+            parts_of = [held[root] if root in held else state.held[root] for root in storage]
+            found = done[number] if number in done else state.tasks[number]
+            blocks[number] = self._cache.block(operations[number], found, parts_of)
         return _State(done, dict(given), held, blocks)
 
     def _given(
@@ -226,11 +214,11 @@ class Simulation:
         for name in stops:
             if name not in holdings:
                 raise PlanError(f"tensor {name!r} has stops but no holdings; give it holdings as well")
-        named = list(_numbered("tensor", holdings, self._tensors))
+        named = list(_numbered("tensor", holdings, self._structure.tensors))
         for number, _ in named:
             tensor = self._graph.tensors[number]
             if tensor.alias is not None:
-                other = self._graph.tensors[self._versions.roots[number]].name
+                other = self._graph.tensors[self._structure.versions.roots[number]].name
                 raise PlanError(
                     f"tensor {tensor.name!r} is where {other!r} is, which it overwrites; give {other!r} the "
                     f"holdings instead"
@@ -242,7 +230,7 @@ class Simulation:
         """Return the holdings that copies are given. Raises PlanError for those that cannot be."""
         listed: list[tuple[int, Sequence[Holding], None]] = []
         for name, given in copies.items():
-            known = self._versions.copies.get(name, [])
+            known = self._structure.versions.copies.get(name, [])
             if len(given) != len(known):
                 raise PlanError(
                     f"tensor {name!r} has {counted(len(known), 'copy', 'copies')}, but holdings are given "
@@ -274,7 +262,8 @@ class Simulation:
             for tensor in self._graph.tensors
             if tensor.alias is None and tensor.index not in made and tensor.name not in holdings
         ]
-        idle = [name for name in self._operations if name not in tasks]
+        listed = set(tasks)
+        idle = [name for name in self._structure.operations if name not in listed]
         for what, names, lacks in (("operation", idle, "tasks"), ("tensor", homeless, "holdings")):
             if names:
                 raise PlanError(f"{what} {names[0]!r} has no {lacks} ({len(names)} in all); give it some")

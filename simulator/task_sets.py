@@ -13,10 +13,10 @@ from ..dataflow.graph import Operation
 from ..errors import PlanError
 from ..programs.parts import Holding, Task
 from ..programs.program import region_text
-from ..support.compiled import plain
+from ..support.compiled import Numbers, numbers, plain
 from .part_cache import PartCache
 from .part_sets import PartSet, Pieces
-from .times import Source
+from .times import SOURCES, Source
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,8 +32,8 @@ class CutOperation:
     made: tuple[Pieces, ...]
     """The regions that the boxes make of each output."""
 
-    in_place: frozenset[int]
-    """The places of tensors of which each element is read only when it is written."""
+    in_place: tuple[bool, ...]
+    """Whether each element of each tensor that is read is read only when it is written."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,23 +43,14 @@ class TaskSet:
     workers: tuple[int, ...]
     """The worker of each task."""
 
-    nanoseconds: list[int]
-    """The time of each task."""
-
-    sources: Sequence[Source]
-    """Where the time of each task comes from."""
-
     needed: tuple[PartSet, ...]
     """The parts that the tasks read of each tensor that is read."""
 
     made: tuple[PartSet, ...]
     """The parts that the tasks make of each output."""
 
-    siblings: list[list[int]]
-    """For each task, the numbers of the other tasks of its worker."""
-
-    in_place: frozenset[int]
-    """The places of tensors of which each element is read only when it is written."""
+    words: Numbers
+    """The tasks without their parts, as loops read them, and the places that are read in place."""
 
 
 def cut(operation: Operation, tasks: Sequence[Task], cache: PartCache) -> CutOperation:
@@ -72,15 +63,15 @@ def cut(operation: Operation, tasks: Sequence[Task], cache: PartCache) -> CutOpe
     cache.check_tiles(space, tuple(bound.extents.values()))
     regions = bound.input_regions(boxes)
     made = tuple([cache.pieces(each, term, terms) for each in bound.output_regions(boxes)])
-    _check_sums(operation, space.regions, [each.regions for each in made], term)
+    if all(len(each.groups) <= len(tasks) for each in made):
+        _check_sums(operation, space, made)
     for each, shape in zip(made, bound.output_shapes, strict=True):
         cache.check_tiles(each, shape)
-    names = bound.description.tensor_names
     return CutOperation(
         boxes,
         tuple([cache.pieces(regions[name], read, reads) for _, name in bound.read_places]),
         made,
-        frozenset(place for place, name in enumerate(names) if name in bound.in_place),
+        tuple([name in bound.in_place for _, name in bound.read_places]),
     )
 
 
@@ -92,17 +83,11 @@ def task_set(
     cache: PartCache,
 ) -> TaskSet:
     """Return the tasks in which workers compute the boxes of an operation."""
-    places: dict[int, list[int]] = {}
-    for task, worker in enumerate(workers):
-        places.setdefault(worker, []).append(task)
     return TaskSet(
         workers,
-        nanoseconds,
-        sources,
         tuple([cache.parts(workers, each) for each in of.needed]),
         tuple([cache.parts(workers, each) for each in of.made]),
-        [[other for other in places[worker] if other != task] for task, worker in enumerate(workers)],
-        of.in_place,
+        numbers([len(workers), *of.in_place, *workers, *nanoseconds, *map(SOURCES.index, sources)]),
     )
 
 
@@ -113,26 +98,28 @@ def held_parts(shape: Sequence[int], holdings: Sequence[Holding], workers: int, 
     term, terms = _numbered([each.term for each in holdings], "holds")
     found = cache.pieces(_boxes([each.region for each in holdings], len(shape)), term, terms)
     cache.check_tiles(found, shape)
-    parts = list(zip(holders, found.regions, term, strict=True))
+    parts = list(zip(holders, plain(found.group), strict=True))
     if len(set(parts)) < len(parts):
-        worker, region, _ = next(part for part, count in Counter(parts).items() if count > 1)
-        raise PlanError(f"worker {worker} has the part {region_text(region)} twice; name each worker once")
+        twice = next(part for part, count in Counter(parts).items() if count > 1)
+        text = region_text(found.region(parts.index(twice)))
+        raise PlanError(f"worker {twice[0]} has the part {text} twice; name each worker once")
     return distinct(cache.parts(holders, found), cache)
 
 
 def distinct(parts: PartSet, cache: PartCache) -> PartSet:
     """Return parts, each once on each worker, without those that are empty."""
     of = parts.pieces
-    listed = zip(parts.workers, of.regions, plain(of.term), of.elements, strict=True)
-    seen: dict[tuple[int, Region, int], int] = {}
-    for number, (worker, region, term, elements) in enumerate(listed):
+    listed = zip(parts.workers, plain(of.group), plain(of.elements), strict=True)
+    seen: dict[tuple[int, int], int] = {}
+    for number, (worker, group, elements) in enumerate(listed):
         if elements:
-            seen.setdefault((worker, region, term), number)
+            seen.setdefault((worker, group), number)
     if len(seen) == len(parts.workers):
         return parts
-    workers, regions, terms = zip(*seen, strict=True) if seen else ((), (), ())
-    axes = len(of.regions[0]) if of.regions else 0
-    return cache.parts(workers, cache.pieces(_boxes(regions, axes), terms, of.terms))
+    kept = list(seen.values())
+    boxes = np.array(of.bounds, np.int64).reshape(len(parts.workers), of.axes, 2)[kept]
+    term = [of.term[number] for number in kept]
+    return cache.parts([parts.workers[number] for number in kept], cache.pieces(boxes, term, of.terms))
 
 
 def check_workers(found: Sequence[int], workers: int) -> None:
@@ -151,6 +138,8 @@ def _boxes(regions: Sequence[Region], axes: int) -> Boxes:
 
 def _numbered(term: Sequence[int | None], does: str) -> tuple[list[int], int]:
     """Return the number of each part's term, and the number of terms."""
+    if term.count(None) == len(term):
+        return [0] * len(term), 1
     found = [0 if number is None else number for number in term]
     terms = max(found, default=0) + 1
     missing = set(range(terms)).difference(found) if found else set()
@@ -161,13 +150,12 @@ def _numbered(term: Sequence[int | None], does: str) -> tuple[list[int], int]:
     return found, terms
 
 
-def _check_sums(
-    operation: Operation, boxes: Sequence[Region], outputs: Sequence[Sequence[Region]], term: Sequence[int]
-) -> None:
+def _check_sums(operation: Operation, space: Pieces, outputs: Sequence[Pieces]) -> None:
     """Raise PlanError if tasks with one term make the same part of the output from different boxes."""
-    made: dict[tuple[object, ...], Region] = {}
-    for task, (box, number) in enumerate(zip(boxes, term, strict=True)):
-        other = made.setdefault((number, *[regions[task] for regions in outputs]), box)
+    made: dict[tuple[int, ...], Region] = {}
+    for task in range(len(space.elements)):
+        box = space.region(task)
+        other = made.setdefault(tuple([int(each.group[task]) for each in outputs]), box)
         if other != box:
             raise PlanError(
                 f"the tasks {region_text(other)} and {region_text(box)} of "

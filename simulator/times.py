@@ -28,6 +28,7 @@ from ..machines.machine import Machine
 from ..machines.profile import Sizes
 from ..programs.instruction_work import (
     BoxWork,
+    box_sizes,
     computations,
     count_work,
     kind_of,
@@ -48,6 +49,9 @@ SOURCES: tuple[Source, ...] = ("measured", "fitted", "estimated")
 
 TaskTimes = Callable[[Operation, Integers, Boxes], Integers]
 """Return the nanoseconds of tasks of an operation: workers `[n]` and boxes `[n, variable, 2]` to `[n]`."""
+
+_WorkTimes = Callable[[Operation, Integers, BoxWork], Integers]
+"""Return the nanoseconds of tasks of an operation: workers `[n]` and their work to `[n]`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +112,8 @@ def estimated(partitioned: PartitionedGraph, machine: Machine) -> ComputeTimes:
     times = estimates(partitioned.graph, machine, partitioned.workers)
     for group in computations(partitioned):
         workers = np.array([worker for worker, _ in group.places])
-        nanoseconds = times(group.operation, workers, group.boxes)
+        work = count_work(partitioned.graph, group.operation, group.boxes)
+        nanoseconds = times(group.operation, workers, work)
         for (worker, index), time in zip(group.places, nanoseconds.tolist(), strict=True):
             found[worker][index] = time
     return ComputeTimes(found, "estimated")
@@ -116,14 +121,15 @@ def estimated(partitioned: PartitionedGraph, machine: Machine) -> ComputeTimes:
 
 def task_times(graph: Graph, machine: Machine, workers: int) -> TaskTimes:
     """Return the function that gives the best times of tasks on workers' devices. Raises as `times_on`."""
-    if machine.profile is None:
-        return estimates(graph, machine, workers)
-    profiled = ProfiledTimes(graph, machine, workers)
-    return lambda operation, of, boxes: profiled.tasks(operation, of, boxes)[0]
+    if machine.profile is not None:
+        profiled = ProfiledTimes(graph, machine, workers)
+        return lambda operation, of, boxes: profiled.tasks(operation, of, boxes)[0]
+    times = estimates(graph, machine, workers)
+    return lambda operation, of, boxes: times(operation, of, count_work(graph, operation, boxes))
 
 
-def estimates(graph: Graph, machine: Machine, workers: int) -> TaskTimes:
-    """Return the function that estimates the times of tasks on the workers' devices.
+def estimates(graph: Graph, machine: Machine, workers: int) -> _WorkTimes:
+    """Return the function that estimates the times of work on the workers' devices.
 
     Raises MachineError if the machine does not say how fast its devices are. The function does so if a device
     has no rate for a type.
@@ -132,13 +138,12 @@ def estimates(graph: Graph, machine: Machine, workers: int) -> TaskTimes:
     starts = np.array([kind.start_seconds for kind in kinds])
     bandwidths = np.array([kind.bytes_per_second for kind in kinds])
 
-    def times(operation: Operation, workers: Integers, boxes: Boxes) -> Integers:
-        work = count_work(graph, operation, boxes)
+    def times(operation: Operation, workers: Integers, work: BoxWork) -> Integers:
         busy = work.nbytes / bandwidths[workers]
         if work.flops is not None and work.flops.any():
-            dtype = widest_type(graph, operation)
-            rates = {worker: kinds[worker].rate(dtype) for worker in set(workers.tolist())}
-            busy = np.maximum(busy, work.flops / np.array([rates[worker] for worker in workers.tolist()]))
+            dtype, listed = widest_type(graph, operation), workers.tolist()
+            rates = {worker: kinds[worker].rate(dtype) for worker in set(listed)}
+            busy = np.maximum(busy, work.flops / np.array([rates[worker] for worker in listed]))
         found: Integers = np.rint((starts[workers] + busy) * NANOSECONDS).astype(np.int64)
         return found
 
@@ -165,15 +170,20 @@ class ProfiledTimes:
         self.wake_nanoseconds = round(wakes.seconds * NANOSECONDS) if wakes.count else None
         """The measured time that threads take to wake; None if none did."""
 
-    def tasks(self, operation: Operation, workers: Integers, boxes: Boxes) -> tuple[Integers, list[Source]]:
-        """Return the nanoseconds of tasks, as `TaskTimes`, and where each comes from."""
-        kind = kind_of(self._graph, operation)
+    def tasks(
+        self,
+        operation: Operation,
+        workers: Integers,
+        boxes: Boxes,
+        elements: Sequence[Integers] | None = None,
+    ) -> tuple[Integers, list[Source]]:
+        """Return the nanoseconds of tasks and where each comes from; `elements` are as for `count_work`."""
+        kind, work = kind_of(self._graph, operation), count_work(self._graph, operation, boxes, elements)
         if kind not in self.measured.kinds:
-            return self._estimates(operation, workers, boxes), ["estimated"] * len(boxes)
-        work = count_work(self._graph, operation, boxes)
-        units = self._units_of(operation, work)
-        sizes, amounts = work.sizes.tolist(), work.amounts.tolist()
-        found = [self._look_up(kind, tuple(s), a, units) for s, a in zip(sizes, amounts, strict=True)]
+            return self._estimates(operation, workers, work), ["estimated"] * len(boxes)
+        units, amounts = self._units_of(operation, work), work.amounts.tolist()
+        sizes = box_sizes(operation, boxes)
+        found = [self._look_up(kind, each, a, units) for each, a in zip(sizes, amounts, strict=True)]
         return np.array([time for time, _ in found], np.int64), [source for _, source in found]
 
     def transfer(self, kind: str, sizes: Sizes, amounts: Sizes) -> tuple[int, Source]:
@@ -208,25 +218,37 @@ class TimesOfTasks:
         """Raises MachineError as `times_on`."""
         self.profiled = None if machine.profile is None else ProfiledTimes(graph, machine, workers)
         """The times of the machine's profile; None if it has none."""
+        self._graph = graph
         self._given = given
         if given is None and self.profiled is None:
-            self._given = estimates(graph, machine, workers)
+            self._estimates = estimates(graph, machine, workers)
 
     def of(
-        self, operation: Operation, workers: Sequence[int], boxes: Boxes
+        self,
+        operation: Operation,
+        workers: Sequence[int],
+        boxes: Boxes,
+        elements: Sequence[Integers],
     ) -> tuple[list[int], Sequence[Source]]:
-        """Return the nanoseconds of tasks and where they come from. Raises PlanError for bad times."""
+        """Return the nanoseconds of tasks and where they come from. Raises PlanError for bad times.
+
+        `elements` are those that `count_work` takes.
+        """
         numbers = np.array(workers, np.int64)
-        if self._given is None:
-            assert self.profiled is not None
-            found, sources = self.profiled.tasks(operation, numbers, boxes)
-            return found.tolist(), sources
-        taken = np.asarray(self._given(operation, numbers, boxes), np.int64)
-        if taken.shape != (len(workers),) or (taken < 0).any():
-            raise PlanError(
-                f"the times of its {len(workers)} tasks are {taken.tolist()}; give one for each, 0 or more"
-            )
-        return taken.tolist(), ["estimated"] * len(workers)
+        sources: Sequence[Source] = ["estimated"] * len(workers)
+        if self._given is not None:
+            taken = np.asarray(self._given(operation, numbers, boxes), np.int64)
+            if taken.shape != (len(workers),) or (taken < 0).any():
+                raise PlanError(
+                    f"the times of its {len(workers)} tasks are {taken.tolist()}; give one for each, 0 "
+                    f"or more"
+                )
+        elif self.profiled is not None:
+            taken, sources = self.profiled.tasks(operation, numbers, boxes, elements)
+        else:
+            work = count_work(self._graph, operation, boxes, elements)
+            taken = self._estimates(operation, numbers, work)
+        return taken.tolist(), sources
 
 
 def in_proportion(nanoseconds: Sequence[int], given: int) -> list[int]:

@@ -68,6 +68,10 @@ class Ways:
         found = self._numbers.get((source, reader))
         return self._add(source, reader) if found is None else found
 
+    def speed(self, way: int) -> tuple[float, float]:
+        """Return the nanoseconds of a message without bytes on a way, and of each byte."""
+        return self._latency[way], self._per_byte[way]
+
     def nanoseconds(self, ways: Integers, nbytes: Integers) -> Integers:
         """Return the time of each message."""
         latency, per_byte = np.array(self._latency, float), np.array(self._per_byte, float)

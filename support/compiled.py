@@ -6,7 +6,7 @@ The same source runs in both cases, on arrays or on lists of integers, so the re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
@@ -49,9 +49,28 @@ def numbers(values: Iterable[int]) -> Numbers:
     return np.array(found, np.int64) if COMPILED else found
 
 
-def zeros(count: int) -> Numbers:
-    """Return `count` zeros as loops take them."""
-    return np.zeros(count, np.int64) if COMPILED else [0] * count
+def _zero_array(count: int) -> Numbers:
+    return np.zeros(count, np.int64)
+
+
+def _zero_list(count: int) -> Numbers:
+    return [0] * count
+
+
+zeros = compiled(_zero_array if COMPILED else _zero_list)
+"""Return zeros as loops take them. Loops call it as well."""
+
+
+def _array_of(values: list[int]) -> Numbers:
+    return np.array(values)
+
+
+def _itself(values: list[int]) -> Numbers:
+    return values
+
+
+packed = compiled(_array_of if COMPILED else _itself)
+"""Return a list that a loop made as loops take it. For loops alone."""
 
 
 def filled(count: int, value: int) -> Numbers:
@@ -62,6 +81,11 @@ def filled(count: int, value: int) -> Numbers:
 def put(values: Numbers, at: slice, value: int) -> None:
     """Write one integer to all places of a range."""
     values[at] = value if COMPILED else [value] * (at.stop - at.start)
+
+
+def strung(parts: Sequence[Numbers]) -> Numbers:
+    """Return the integers of all parts, one after the other."""
+    return np.concatenate(parts) if COMPILED else [number for part in parts for number in part]
 
 
 def longer(values: Numbers, length: int) -> Numbers:

@@ -7,6 +7,8 @@ A bulk of `n` boxes with `d` dimensions is an int64 array `[n, d, 2]`; `[..., 0]
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
+from math import prod
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +30,12 @@ def whole(shape: Sequence[int]) -> Boxes:
 
 def to_region(box: Boxes) -> Region:
     """Return one box `[dimension, 2]` as a tuple of intervals."""
-    return tuple((lower, upper) for lower, upper in box.tolist())
+    return tuple([(lower, upper) for lower, upper in box.tolist()])
+
+
+def to_regions(boxes: Boxes) -> list[Region]:
+    """Return boxes `[n, dimension, 2]` as tuples of intervals."""
+    return [tuple([(lower, upper) for lower, upper in box]) for box in boxes.tolist()]
 
 
 def volume(boxes: Boxes) -> npt.NDArray[np.int64]:
@@ -51,18 +58,32 @@ def split(box: Boxes, axes: Sequence[int | None], factors: Sequence[int]) -> Box
     at `floor(w * length / k)`; an axis of None repeats the box instead. The first step is the most
     significant digit of a worker's number.
     """
-    boxes = box[None]
+    levels: dict[int, list[tuple[int, int]]] = {}
+    workers = inner = prod(factors)
     for axis, factor in zip(axes, factors, strict=True):
-        boxes = np.repeat(boxes, factor, axis=0)
-        if axis is None:
-            continue
-        part = np.arange(len(boxes)) % factor
-        lower = boxes[:, axis, 0]
-        length = boxes[:, axis, 1] - lower
-        start, stop = part * length // factor, (part + 1) * length // factor
-        boxes[:, axis, 1] = lower + stop
-        boxes[:, axis, 0] = lower + start
+        inner //= factor
+        if axis is not None:
+            levels.setdefault(axis, []).append((inner, factor))
+    boxes = np.empty((workers, *box.shape), np.int64)
+    boxes[:] = box
+    bounds = box.tolist() if levels else []
+    for axis, of_axis in levels.items():
+        boxes[:, axis] = _cuts(*bounds[axis], workers, tuple(of_axis))
     return boxes
+
+
+@lru_cache(maxsize=4096)
+def _cuts(lower: int, upper: int, workers: int, levels: tuple[tuple[int, int], ...]) -> Boxes:
+    """Return the interval of each worker: `[workers, 2]`.
+
+    A level is how far apart workers are whose parts are neighbours, and the number of its parts.
+    """
+    number = np.arange(workers)
+    first, last = np.full(workers, lower), np.full(workers, upper)
+    for apart, factor in levels:
+        part, length = number // apart % factor, last - first
+        first, last = first + part * length // factor, first + (part + 1) * length // factor
+    return np.stack((first, last), axis=-1)
 
 
 def even_cuts(interval: Interval, size: int) -> list[Interval]:

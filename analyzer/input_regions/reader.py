@@ -59,7 +59,7 @@ class Reader:
         columns = self.bulk(boxes.reshape(count, 2 * boxes.shape[1])).reshape(count, len(self.limits), 2)
         lower, upper = columns[..., 0], columns[..., 1]
         lengths = boxes[..., 1] - boxes[..., 0]
-        shortest = lengths.min(axis=0, initial=FAR).tolist()
+        shortest: list[int] = np.minimum.reduce(lengths, axis=0, initial=FAR).tolist()
         for refinement in self.refinements:
             if isinstance(refinement, Trial) or refinement.may_have_gaps(shortest):
                 refinement.settle(columns, boxes, self.limits)

@@ -157,9 +157,10 @@ def expand(form: Form, whole: Boxes, axis_of: Callable[[Label], int], factors: S
     the number of workers. Raises PlanError if the form does not fit.
     """
     found = _expanded(form, whole, axis_of, factors)
-    missing = found.workers[(found.workers < 0) | (found.workers >= prod(factors))].tolist()
+    count = prod(factors)
+    missing = [worker for worker in found.workers.tolist() if not 0 <= worker < count]
     if missing:
-        raise PlanError(f"there is no worker {missing[0]}; workers are numbered 0 to {prod(factors) - 1}")
+        raise PlanError(f"there is no worker {missing[0]}; workers are numbered 0 to {count - 1}")
     return found
 
 
@@ -206,8 +207,11 @@ def numbered(partial: Sequence[bool], counts: Sequence[int]) -> tuple[Workers, i
     `counts` are the numbers of parts of each level. At the levels where `partial` holds, parts have terms of
     their own.
     """
-    parts = np.arange(prod(counts), dtype=np.int64)
-    term, terms, inner = np.zeros_like(parts), 1, len(parts)
+    inner = prod(counts)
+    term, terms = np.zeros(inner, np.int64), 1
+    if not any(partial):
+        return term, terms
+    parts = np.arange(inner, dtype=np.int64)
     for has_terms, count in zip(partial, counts, strict=True):
         inner //= count
         if has_terms:

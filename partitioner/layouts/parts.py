@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from itertools import repeat
 
 from ...analyzer.bind.bound import Bound
-from ...analyzer.indices.region import to_region
+from ...analyzer.indices.region import to_regions
 from ...programs.parts import Holding, Task
 from .forms import Form
 from .step_split import Layout, split_operation
@@ -19,14 +19,29 @@ def holdings(layout: Layout) -> tuple[Holding, ...]:
     """Return what workers hold of a tensor."""
     found = layout.expanded
     terms = numbers(found.term.tolist(), found.terms)
-    return tuple(map(Holding, found.workers.tolist(), map(to_region, found.boxes), terms))
+    return tuple(map(Holding, found.workers.tolist(), to_regions(found.boxes), terms))
+
+
+class Held:
+    """The holdings of layouts. Equal layouts are expanded once."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[object, ...], tuple[Holding, ...]] = {}
+
+    def of(self, layout: Layout) -> tuple[Holding, ...]:
+        """Return what workers hold of a tensor."""
+        key = layout.shape, layout.form, layout.factors
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = holdings(layout)
+        return found
 
 
 def tasks(bound: Bound, form: Form, factors: tuple[int, ...]) -> tuple[Task, ...]:
     """Return what workers compute of an operation. Raises PlanError if a variable does not exist."""
     found = split_operation(bound, form, factors)
     terms, reads = numbers(found.term.tolist(), found.terms), numbers(found.read.tolist(), found.reads)
-    return tuple(map(Task, found.workers.tolist(), map(to_region, found.boxes), terms, reads))
+    return tuple(map(Task, found.workers.tolist(), to_regions(found.boxes), terms, reads))
 
 
 def numbers(term: Iterable[int], terms: int) -> Iterable[int | None]:

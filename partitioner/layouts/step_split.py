@@ -170,19 +170,21 @@ def split_operation(bound: Bound, form: Form, factors: Sequence[int]) -> Operati
 
     full = bound.full_box
     parts = expand(form, full, axis, factors)
-    cut = (parts.boxes != full).any(axis=(0, 2))
-    reducing = [a for a, v in enumerate(bound.variables) if cut[a] and bound.kind(v) == "reduce"]
-    numbers: dict[bytes, int] = {}
-    intervals = np.ascontiguousarray(parts.boxes[:, reducing])
-    within = np.array([numbers.setdefault(each.tobytes(), len(numbers)) for each in intervals], np.int64)
-    count = max(len(numbers), 1)
+    summed = [a for a, v in enumerate(bound.variables) if bound.kind(v) == "reduce"]
+    reducing = [a for a in summed if (parts.boxes[:, a] != full[a]).any()]
+    term, terms = parts.term, parts.terms
+    if reducing:
+        numbers: dict[bytes, int] = {}
+        intervals = np.ascontiguousarray(parts.boxes[:, reducing])
+        within = [numbers.setdefault(each.tobytes(), len(numbers)) for each in intervals]
+        term, terms = term * len(numbers) + np.array(within, np.int64), terms * len(numbers)
     return OperationParts(
         parts.workers,
         parts.boxes,
         parts.term,
         parts.terms,
-        parts.term * count + within,
-        parts.terms * count,
+        term,
+        terms,
         tuple(bound.variables[a] for a in reducing),
     )
 

@@ -13,12 +13,13 @@ from typing import TypeVar
 
 from ...dataflow.graph import Graph, Operation
 from ...errors import PlanError
+from ...operators.stages.bound_operator import BoundOperator
 from ...programs.parts import Holding, Task
 from ...support.wording import alternatives, counted
 from ..costs.movement import Movements, WorkerRegions
 from ..layouts.copies import Copies
 from ..layouts.forms import Form
-from ..layouts.parts import holdings, numbers, tasks
+from ..layouts.parts import Held, numbers, tasks
 from ..layouts.step_split import Layout
 
 Value = TypeVar("Value")
@@ -68,16 +69,21 @@ class Version:
 
 
 class Tasks(Mapping[str, tuple[Task, ...]]):
-    """The tasks of every operation, by name; expanded when asked for."""
+    """The tasks of every operation, by name; expanded when asked for, equal forms once."""
 
     def __init__(self, graph: Graph, strategies: Mapping[str, Form], factors: tuple[int, ...]) -> None:
         self._operations = {operation.name: operation for operation in graph.operations}
         self._strategies = strategies
         self._factors = factors
+        self._expanded: dict[tuple[BoundOperator, Form], tuple[Task, ...]] = {}
 
     def __getitem__(self, name: str) -> tuple[Task, ...]:
-        operation = _found("operation", name, self._operations)
-        return tasks(operation.bound, self._strategies[name], self._factors)
+        operation = self._operations.get(name) or _found("operation", name, self._operations)
+        key = operation.bound, self._strategies[name]
+        found = self._expanded.get(key)
+        if found is None:
+            found = self._expanded[key] = tasks(*key, self._factors)
+        return found
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._operations)
@@ -105,6 +111,7 @@ class Versions(Mapping[str, tuple[Version, ...]]):
         self._layouts = layouts
         self._copies = copies
         self._factors = factors
+        self._held = Held()
         self._tensors = {tensor.name: tensor for tensor in graph.tensors}
         self._maker = {tensor: each for each in graph.operations for tensor in each.outputs}
         self._readers: dict[int, list[str]] = {}
@@ -120,13 +127,13 @@ class Versions(Mapping[str, tuple[Version, ...]]):
         readers = self._readers.get(tensor.index, [])
         copied = {reader for copy in copies for reader in copy.readers}
         home = tuple(reader for reader in readers if reader not in copied)
-        found = [Version(0, None, holdings(layout), self._made(name, movements), home)]
+        found = [Version(0, None, self._held.of(layout), self._made(name, movements), home)]
         for number, copy in enumerate(copies, 1):
             held = Layout(tensor.shape, copy.form, self._factors)
             regions.append(movements.layout(held))
             hops = _hops(movements, regions[copy.source], regions[number])
             read = tuple(reader for reader in readers if reader in copy.readers)
-            found.append(Version(number, copy.source, holdings(held), hops, read))
+            found.append(Version(number, copy.source, self._held.of(held), hops, read))
         return tuple(found)
 
     def _made(self, name: str, movements: Movements) -> tuple[tuple[Move, ...], ...]:

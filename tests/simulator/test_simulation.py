@@ -29,7 +29,8 @@ from tofu.plans import Holding, Spread, Task, compose
 from tofu.runtime.instruction_times import ProgramWork
 from tofu.simulator import HeldCopy, check_timeline
 from tofu.simulator.block_cache import BlockCache
-from tofu.simulator.times import estimates
+from tofu.simulator.blocks import NOTES
+from tofu.simulator.times import task_times
 
 from ..machines.test_profile_file import HOST
 from ..partitioner.lowering.assignments import MODELS, network, random_form, random_plan
@@ -163,7 +164,7 @@ def times(simulation: Any) -> list[Any]:
     found = []
     for operation, block in sorted(simulation._state.blocks.items()):
         when = simulation._placed.times(operation)
-        found.append((block.workers, block.transfers, block.sources, block.nbytes, *when))
+        found.append((*(block.note(which) for which in range(NOTES)), *when))
     return found
 
 
@@ -243,7 +244,7 @@ def test_the_times_of_tasks_can_be_given() -> None:
     held = {
         t.name: [Holding(0, tuple((0, e) for e in t.shape))] for t in graph.tensors if t.index not in made
     }
-    estimated = estimates(graph, machine(1), 1)
+    estimated = task_times(graph, machine(1), 1)
     slow = tofu.simulator.Simulation(
         graph, machine(1), 1, alone, held, times=lambda *tasks: 3 * estimated(*tasks)
     )

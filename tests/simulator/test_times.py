@@ -13,7 +13,7 @@ from tofu.errors import MachineError
 from tofu.machines.machine import Machine
 from tofu.machines.machine_file import with_profile
 from tofu.machines.profile import EngineTimes, MeasuredTime, Profile, Sizes, WakeTime
-from tofu.programs.instruction_work import computations, count_work, kind_of, transfers
+from tofu.programs.instruction_work import box_sizes, computations, kind_of, transfers
 from tofu.programs.program import Compute, PartitionedGraph
 from tofu.runtime.instruction_times import ProgramWork
 from tofu.simulator import check_timeline, simulate
@@ -163,7 +163,7 @@ def test_searches_see_measured_times() -> None:
     for group in computations(program()):
         workers = np.array([worker for worker, _ in group.places])
         taken = times(group.operation, workers, group.boxes).tolist()
-        sizes = map(tuple, count_work(graph, group.operation, group.boxes).sizes.tolist())
+        sizes = box_sizes(group.operation, group.boxes)
         measured = [known[kind_of(graph, group.operation)][each].seconds * 1e9 for each in sizes]
         assert taken == pytest.approx(measured, abs=1)
     plan = tofu.partition(graph, 2, machine=machine, objective="step-time")
