@@ -28,10 +28,17 @@ import numpy.typing as npt
 
 from .errors import SolverLimitError
 from .message_passing import Reweighted
+from .min_plus import compiled_loops
 from .pairwise import Costs
 
 Values = npt.NDArray[np.int16]
 Rows = npt.NDArray[np.int32]
+
+Extensions = tuple[Rows, Values, Costs]
+"""The states that are extended, the values of the variable that they take, and the costs."""
+
+Joined = Sequence[tuple[int, Costs]]
+"""The tables of a variable by the column of the states that they read."""
 
 CHUNK = 1 << 11
 """The number of states that are extended at a time, so that their data stay in the cache."""
@@ -116,6 +123,7 @@ class BoundedSearch:
         for a, b in problem.tables:
             self._last[a] = max(self._last[a], b)
             self._earlier[b].append(a)
+        self._loops = compiled_loops(sum(table.size for table in problem.tables.values()))
         self.entries = 0
         self.most = 0
 
@@ -177,20 +185,29 @@ class BoundedSearch:
         """Tell whether a variable has no neighbours left after variable `after` of a search."""
         return variable not in search.kept and min(self._last[variable], search.end - 1) <= after
 
-    def _extensions(
-        self, states: States, variable: int, closes: bool, search: Search
-    ) -> tuple[Rows, Values, Costs]:
+    def _extensions(self, states: States, variable: int, closes: bool, search: Search) -> Extensions:
         """States, values and costs within the budget; of a variable that closes at once the best value."""
         own, joined = self._terms(states, variable, search.first)
         budget = search.budget - search.rest(variable)
-        found: list[tuple[Rows, Values, Costs]] = []
-        count = 0
-        for start in range(0, len(states.costs), CHUNK):
-            part = slice(start, start + CHUNK)
-            costs = states.costs[part, None] + own
+        limit = search.state_limit if search.beam is None else states.costs.size * own.size
+        extend = self._extended if self._loops is None else self._compiled
+        found, extended = extend(states, own, joined, budget, closes, limit)
+        self.entries += min(-(-extended // CHUNK) * CHUNK, len(states.costs)) * own.size
+        if len(found[0]) > limit:
+            raise StateLimitError(f"the budget admits more than {limit} states")
+        return found
+
+    def _extended(
+        self, states: States, own: Costs, joined: Joined, budget: float, closes: bool, limit: int
+    ) -> tuple[Extensions, int]:
+        """Extend chunks of states, until there are more than `limit`; also return the number of states."""
+        found: list[Extensions] = []
+        count = end = 0
+        while end < len(states.costs) and count <= limit:
+            start, end = end, min(end + CHUNK, len(states.costs))
+            costs = states.costs[start:end, None] + own
             for column, table in joined:
-                costs += table.take(states.values[part, column], axis=0)
-            self.entries += costs.size
+                costs += table.take(states.values[start:end, column], axis=0)
             if closes:
                 best = costs.argmin(axis=1)
                 least = costs[np.arange(len(costs)), best]
@@ -202,12 +219,32 @@ class BoundedSearch:
                 value, least = place - row * costs.shape[1], costs.ravel()[place]
             found.append(((row + start).astype(np.int32), value.astype(np.int16), least))
             count += len(row)
-            if count > search.state_limit and search.beam is None:
-                raise StateLimitError(f"the budget admits more than {search.state_limit} states")
         rows, values, kept = zip(*found, strict=True)
-        return np.concatenate(rows), np.concatenate(values), np.concatenate(kept)
+        return (np.concatenate(rows), np.concatenate(values), np.concatenate(kept)), end
 
-    def _terms(self, states: States, variable: int, first: int) -> tuple[Costs, list[tuple[int, Costs]]]:
+    def _compiled(
+        self, states: States, own: Costs, joined: Joined, budget: float, closes: bool, limit: int
+    ) -> tuple[Extensions, int]:
+        """Do what `_extended` does, state by state."""
+        room = min(len(states.costs) * (1 if closes else own.size), limit + own.size)
+        found = np.empty(room, np.int32), np.empty(room, np.int16), np.empty(room)
+        sizes = [table.size for _, table in joined]
+        count, extended = self._loops.extend(
+            states.costs,
+            own,
+            states.values,
+            np.array([column for column, _ in joined], np.int64),
+            np.concatenate([np.zeros(0), *[table.ravel() for _, table in joined]]),
+            np.cumsum([0, *sizes]),
+            budget,
+            closes,
+            limit,
+            found,
+        )
+        rows, values, kept = found
+        return (rows[:count].copy(), values[:count].copy(), kept[:count].copy()), extended
+
+    def _terms(self, states: States, variable: int, first: int) -> tuple[Costs, Joined]:
         """Return the costs of a variable alone, and its tables by the column of the state that they read."""
         tables = self._problem.tables
         own, joined = self._problem.unary[variable], []

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from ...support.compiled import Numbers, compiled
 from .semiring import Table
 
@@ -95,3 +97,48 @@ def send_all(
                 message[b] -= common
             constant += common
     return constant
+
+
+@compiled
+def extend(
+    costs: Table,
+    own: Table,
+    values: Table,
+    columns: Numbers,
+    tables: Table,
+    table_at: Numbers,
+    budget: float,
+    closes: bool,
+    most: int,
+    found: tuple[Table, Table, Table],
+) -> tuple[int, int]:
+    """Write the extensions of states that are within a budget: states, values and costs.
+
+    See `BoundedSearch._extensions`. Ends after the state at which there are more than `most`; returns their
+    number and that of the states that were extended.
+    """
+    count, domain = 0, len(own)
+    rows, taken, kept = found
+    sums = np.empty(domain)
+    for state in range(len(costs)):
+        for value in range(domain):
+            sums[value] = costs[state] + own[value]
+        for place in range(len(columns)):
+            start = table_at[place] + values[state, columns[place]] * domain
+            row = tables[start : start + domain]
+            for value in range(domain):
+                sums[value] += row[value]
+        least = sums[0]
+        for value in range(1, domain):
+            least = sums[value] if sums[value] < least else least
+        if least > budget:
+            continue
+        for value in range(domain):
+            if sums[value] == least if closes else sums[value] <= budget:
+                rows[count], taken[count], kept[count] = state, value, sums[value]
+                count += 1
+                if closes:
+                    break
+        if count > most:
+            return count, state + 1
+    return count, len(costs)
