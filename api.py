@@ -216,11 +216,11 @@ def frontier(
     found.check_workers(workers)
     limit = parse_limit(memory, "memory", found)
 
-    measures = Measures(
-        lambda graph, plan: simulate(lower(graph, plan), found).seconds,
-        peak_bytes,
-        task_times(graph, found, workers),
-    )
+    def measured(graph: Graph, plan: Plan) -> tuple[float, int]:
+        program = lower(graph, plan)
+        return simulate(program, found).seconds, max(plan_memory(program).arena_bytes)
+
+    measures = Measures(measured, task_times(graph, found, workers))
     limit_bytes = limit if isinstance(limit, int) else None
     return find_frontier(graph, workers, found, method, measures, limit_bytes, recompute)
 
