@@ -23,6 +23,7 @@ from .partitioner import (
     lower,
     peak_bytes,
 )
+from .partitioner.costs.movement import Movements
 from .partitioner.methods.frontier import Frontier, Measures, find_frontier
 from .partitioner.methods.manual import Layouts
 from .partitioner.methods.method import Search
@@ -216,8 +217,11 @@ def frontier(
     found.check_workers(workers)
     limit = parse_limit(memory, "memory", found)
 
+    movements: dict[tuple[int, ...], Movements] = {}
+
     def measured(graph: Graph, plan: Plan) -> tuple[float, int]:
-        program = lower(graph, plan)
+        shared = movements.setdefault(plan.factors, Movements(workers, plan.factors))
+        program = lower(graph, plan, shared)
         return simulate(program, found).seconds, max(plan_memory(program).arena_bytes)
 
     measures = Measures(measured, task_times(graph, found, workers))

@@ -40,10 +40,10 @@ PAPER = {
 MACHINES = {4: "dgx-1-v100", 8: "dgx-1-v100", 16: "2x-dgx-1-v100", 32: "4x-dgx-1-v100"}
 """The machine with each number of devices."""
 
-DEPTHS = {
-    "layers": tuple(f"transformer-{layers}-1024" for layers in (1, 2, 4, 8)),
-    "units": tuple(f"wresnet-{depth}-10" for depth in (10, 16, 28, 52)),
-}
+SMALL = "wresnet-10-10"
+"""The model that is searched over all numbers of devices."""
+
+DEPTHS = tuple(f"wresnet-{depth}-10" for depth in (10, 16, 28))
 """Models that differ in their depth."""
 
 
@@ -65,18 +65,16 @@ def models() -> Iterator[Row]:
 
 def devices() -> Iterator[Row]:
     """Yield the seconds over several numbers of devices."""
-    for model, _, _ in PAPER.values():
-        rows = [_row(model, workers)[1] for workers in MACHINES]
-        yield from rows
-        yield _exponent(model, rows, "workers")
+    rows = [_row(SMALL, workers)[1] for workers in MACHINES]
+    yield from rows
+    yield _exponent(rows, "workers")
 
 
 def layers() -> Iterator[Row]:
     """Yield the seconds over several depths, on 8 devices."""
-    for what, names in DEPTHS.items():
-        rows = [_row(model, 8)[1] for model in names]
-        yield from rows
-        yield _exponent(what, rows, "operations")
+    rows = [_row(model, 8)[1] for model in DEPTHS]
+    yield from rows
+    yield _exponent(rows, "operations")
 
 
 def _row(model: str, workers: int) -> tuple[Graph, Row]:
@@ -95,10 +93,11 @@ def _row(model: str, workers: int) -> tuple[Graph, Row]:
     }
 
 
-def _exponent(what: str, rows: list[Row], size: str) -> Row:
+def _exponent(rows: list[Row], size: str) -> Row:
     logs = [np.log([row[key] for row in rows]) for key in (size, "seconds")]
-    return {"of": what, "in": size, "exponent": round(float(np.polyfit(*logs, 1)[0]), 2)}
+    return {"in": size, "exponent": round(float(np.polyfit(*logs, 1)[0]), 2)}
 
 
 if __name__ == "__main__":
+    searched("mlp", None, tofu.machines.load("dgx-1-v100"), 2)  # compiles loops
     record_parts({"models": models, "devices": devices, "layers": layers}, __doc__)

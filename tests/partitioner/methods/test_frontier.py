@@ -110,9 +110,9 @@ def test_every_plan_is_lowered_once(graph, monkeypatch):
     """Searches meet the same plan at several limits; each is measured once, and all are candidates."""
     lowered = []
 
-    def counted(graph, plan):
+    def counted(graph, plan, movements):
         lowered.append((graph, plan))
-        return tofu.lower(graph, plan)
+        return tofu.lower(graph, plan, movements)
 
     monkeypatch.setattr(api, "lower", counted)
     found = tofu.frontier(graph, 4, MACHINE)
