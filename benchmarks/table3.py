@@ -1,4 +1,4 @@
-"""Search time beside TensorOpt's table 3: frontiers at 16 devices of models of its table 1.
+"""Search time next to TensorOpt's table 3: frontiers at 16 devices of models of its table 1.
 
 python -m benchmarks.table3 [--only models] --save benchmarks/results/table3.json
 

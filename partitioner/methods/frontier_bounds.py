@@ -6,7 +6,7 @@ in which that is least. And every byte that moves passes the link of the worker 
     time(x)  >=  sum over o of the least mean time of o                          for every plan x in steps
     time(x)  >=  least bytes moved within the memory / (workers * bandwidth)     if x repeats no computation
 
-If all devices are alike, the order of equal steps decides only which of them computes which box, so the mean
+If all devices are equal, the order of equal steps decides only which of them computes which box, so the mean
 depends on how often each variable is split. The bytes within a limit of memory have a Lagrangian bound, see
 `lagrangian`. Neither bound counts that operations wait for what they read, so simulated times are above.
 Implemented in: `least_seconds`, `_Moved` (the two bounds), `lower_staircase` (the higher one, by memory).
@@ -94,7 +94,7 @@ def lower_staircase(known: Bounded, found: Sequence[tuple[int, int]]) -> tuple[L
     """
     kinds = {known.machine.kind(device) for device in known.machine.devices_of(known.workers)}
     problem = build_problem(known.graphs[0])
-    computing = least_seconds(problem, known.workers, known.times, alike=len(kinds) == 1)
+    computing = least_seconds(problem, known.workers, known.times, equal_devices=len(kinds) == 1)
     rate = _inward(known.machine, known.workers)
     limits = [memory for memory, _ in found if memory > known.least_bytes]
     limits = [limits[place * len(limits) // STAIRS] for place in range(STAIRS) if limits]
@@ -172,10 +172,10 @@ class _Moved:
         return (solution.strategies, solution.dimensions), cost
 
 
-def least_seconds(problem: Problem, workers: int, times: TaskTimes, *, alike: bool) -> float:
+def least_seconds(problem: Problem, workers: int, times: TaskTimes, *, equal_devices: bool) -> float:
     """Return a lower bound on the time in which some worker computes, for every plan in steps.
 
-    `alike` says that equal tasks take the same time on all devices.
+    `equal_devices` says that equal tasks take the same time on all devices.
     """
     known: dict[tuple[Bound, tuple[str, ...]], float] = {}
     total = 0.0
@@ -183,20 +183,20 @@ def least_seconds(problem: Problem, workers: int, times: TaskTimes, *, alike: bo
         touched = (*operation.inputs, *operation.outputs)
         key = bound, tuple(problem.graph.tensors[tensor].dtype for tensor in touched)
         if key not in known:
-            known[key] = _least_mean(operation, workers, times, alike)
+            known[key] = _least_mean(operation, workers, times, equal_devices)
         total += known[key] * problem.members[number]
     return total / NANOSECONDS
 
 
-def _least_mean(operation: Operation, workers: int, times: TaskTimes, alike: bool) -> float:
+def _least_mean(operation: Operation, workers: int, times: TaskTimes, equal_devices: bool) -> float:
     """Return the least mean time of the workers in nanoseconds, over all splits in steps in any order."""
     bound = operation.bound
     labels = splittable(bound)
     least = []
     for factors in set(permutations(prime_factors(workers))):
-        if not alike and sequence_count(labels, factors, True) > MOST_SEQUENCES:
+        if not equal_devices and sequence_count(labels, factors, True) > MOST_SEQUENCES:
             return 0.0
-        made = ascending(labels, factors, 0, True) if alike else all_sequences(labels, factors, True)
+        made = ascending(labels, factors, 0, True) if equal_devices else all_sequences(labels, factors, True)
         boxes = operator_choices(bound, made, factors).boxes
         each = times(operation, np.tile(np.arange(workers), len(boxes)), boxes.reshape(-1, *boxes.shape[2:]))
         least.append(float(each.reshape(-1, workers).mean(axis=1).min()))

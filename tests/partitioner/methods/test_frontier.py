@@ -80,7 +80,7 @@ def test_no_plan_computes_in_less(graph, workers):
     """The bound is below the busiest worker of every method's plan; with one worker it is its time."""
     problem = build_problem(graph)
     machine = tofu.machines.load("dgx-1-v100")
-    least = least_seconds(problem, workers, estimates(graph, machine, workers), alike=True)
+    least = least_seconds(problem, workers, estimates(graph, machine, workers), equal_devices=True)
     for method in ("recursive", "all-row", "spartan", "equal-chop", "data-parallel"):
         line = tofu.simulate(tofu.lower(graph, partition(graph, workers, method)), machine)
         assert least <= line.compute_seconds + 1e-12
@@ -93,7 +93,9 @@ def test_the_order_of_steps_does_not_change_what_is_computed(workers):
     graph = tofu.models.get("lenet", batch=12).training_graph()
     problem, machine = build_problem(graph), tofu.machines.load(MACHINE)
     times = estimates(graph, machine, workers)
-    few, all_of_them = (least_seconds(problem, workers, times, alike=alike) for alike in (True, False))
+    few, all_of_them = (
+        least_seconds(problem, workers, times, equal_devices=equal_devices) for equal_devices in (True, False)
+    )
     assert few == pytest.approx(all_of_them, rel=1e-12)
 
 
@@ -102,7 +104,9 @@ def test_operations_that_can_be_split_in_many_ways_count():
     graph = tofu.models.get("lenet", batch=64).training_graph()
     problem, machine = build_problem(graph), tofu.machines.load("4x-dgx-1-v100")
     times = estimates(graph, machine, 32)
-    few, listed = (least_seconds(problem, 32, times, alike=alike) for alike in (True, False))
+    few, listed = (
+        least_seconds(problem, 32, times, equal_devices=equal_devices) for equal_devices in (True, False)
+    )
     assert few > listed
 
 
