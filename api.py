@@ -23,6 +23,7 @@ from .partitioner import (
     lower,
     peak_bytes,
 )
+from .partitioner.costs.movement import Movements
 from .partitioner.methods.frontier import WHOLE, Frontier, Measures, find_frontier
 from .partitioner.methods.manual import Layouts
 from .partitioner.methods.method import Search
@@ -230,11 +231,14 @@ def frontier(
     found.check_workers(workers)
     limit = parse_limit(memory, "memory", found)
 
-    measures = Measures(
-        lambda graph, plan: simulate(lower(graph, plan), found).seconds,
-        peak_bytes,
-        task_times(graph, found, workers),
-    )
+    movements: dict[tuple[int, ...], Movements] = {}
+
+    def measured(graph: Graph, plan: Plan) -> tuple[float, int]:
+        shared = movements.setdefault(plan.factors, Movements(workers, plan.factors))
+        program = lower(graph, plan, shared)
+        return simulate(program, found).seconds, max(plan_memory(program).arena_bytes)
+
+    measures = Measures(measured, task_times(graph, found, workers))
     limit_bytes = limit if isinstance(limit, int) else None
     space = replace(WHOLE, keep=keep, replicate=replicate)
     search = find_frontier if cost_model == "simulated" else find_modelled_frontier

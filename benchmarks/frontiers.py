@@ -38,13 +38,17 @@ SEARCHES: dict[str, dict[str, Any]] = {
 }
 
 
-def row(name: str, batch: int | None, machine: Machine, workers: int) -> dict[str, Any]:
-    """Return the frontier of a model, and the plans of others."""
-    options = {} if batch is None else {"batch": batch}
-    graph = tofu.models.get(name, **options).training_graph()
+def searched(name: str, batch: int | None, machine: Machine, workers: int) -> tuple[Graph, Frontier, float]:
+    """Return the graph of a model, its frontier without a limit, and the seconds of the processor."""
+    graph = tofu.models.get(name, batch).training_graph()
     start = time.process_time()
     found = tofu.frontier(graph, workers, machine, "unlimited")
-    seconds = time.process_time() - start
+    return graph, found, time.process_time() - start
+
+
+def row(name: str, batch: int | None, machine: Machine, workers: int) -> dict[str, Any]:
+    """Return the frontier of a model, and the plans of others."""
+    graph, found, seconds = searched(name, batch, machine, workers)
     others = {}
     for title, settings in SEARCHES.items():
         try:
@@ -64,7 +68,7 @@ def row(name: str, batch: int | None, machine: Machine, workers: int) -> dict[st
             {"seconds": p.seconds, "peak_bytes": p.peak_bytes, "recompute": p.recompute} for p in found.points
         ],
         "lower": [{"seconds": p.seconds, "peak_bytes": p.peak_bytes} for p in found.lower],
-        "gap": _gaps(found),
+        "gap": gaps(found),
         "others": others,
     }
 
@@ -76,7 +80,7 @@ def _figures(graph: Graph, plan: Plan, machine: Machine) -> dict[str, Any]:
     }
 
 
-def _gaps(found: Frontier) -> list[float]:
+def gaps(found: Frontier) -> list[float]:
     """Return the gap in time at the least memory of a point, half way, and at the most."""
     least, most = found.points[0].peak_bytes, found.points[-1].peak_bytes
     gaps = []

@@ -232,12 +232,17 @@ def _summed(made: Expanded, wanted: Expanded) -> int:
 
 def _own(workers: Counts, regions: Boxes, holders: Counts, held: Boxes) -> int:
     """Count the elements of regions that the regions' workers hold; equal terms count as workers do."""
-    found = 0
-    for worker in np.unique(holders).tolist():
-        there, needed = held[holders == worker], regions[workers == worker]
-        rows = max(PAIRS // len(there), 1)
-        for first in range(0, len(needed), rows):
-            found += int(overlap(needed[first : first + rows, None], there[None]).sum())
+    by_holder = np.argsort(holders, kind="stable")
+    ordered = holders[by_holder]
+    firsts = np.searchsorted(ordered, workers, side="left")
+    counts = np.searchsorted(ordered, workers, side="right") - firsts
+    ends = counts.cumsum()
+    found, pairs = 0, int(ends[-1]) if len(ends) else 0
+    for first in range(0, pairs, PAIRS):
+        pair = np.arange(first, min(first + PAIRS, pairs))
+        region = np.searchsorted(ends, pair, side="right")
+        holding = by_holder[firsts[region] + pair - ends[region] + counts[region]]
+        found += int(overlap(regions[region], held[holding]).sum())
     return found
 
 

@@ -52,24 +52,24 @@ _Holdings = tuple[WorkerRegions, Sequence[Held]]
 
 
 @gc_paused()
-def lower(graph: Graph, plan: Plan) -> PartitionedGraph:
+def lower(graph: Graph, plan: Plan, movements: Movements | None = None) -> PartitionedGraph:
     """Make the programs that run `graph` as `plan` says.
 
-    `planned_bytes` are counted from the pieces and equal `plan.cost_bytes`. Raises PlanError if the plan is
-    not for this graph.
+    `planned_bytes` are counted from the pieces and equal `plan.cost_bytes`. Plans with the same factors may
+    share `movements`, of which each is then found once. Raises PlanError if the plan is not for this graph.
     """
     plan.check_graph(graph)
-    lowering = _Lowering(graph, plan)
+    lowering = _Lowering(graph, plan, movements or Movements(plan.workers, plan.factors))
     for operation in in_order(graph, plan.written_order):
         lowering.add(operation)
     return lowering.finish()
 
 
 class _Lowering:
-    def __init__(self, graph: Graph, plan: Plan) -> None:
+    def __init__(self, graph: Graph, plan: Plan, movements: Movements) -> None:
         self._graph = graph
         self._plan = plan
-        self._movements = Movements(plan.workers, plan.factors)
+        self._movements = movements
         self._buffers: list[list[Buffer]] = [[] for _ in range(plan.workers)]
         self._instructions: list[list[Instruction]] = [[] for _ in range(plan.workers)]
         self._owned = [self._movements.layout(plan.layouts[tensor.name]) for tensor in graph.tensors]

@@ -7,13 +7,14 @@
 (TensorOpt, section 4, has pairs of estimated time and memory that are added up over operators, without
 bounds.) Plans come from searches for the least bytes and for the least step time, each at several amounts of
 memory (`within_memory.memory_front`), from their recombination (`recombine`), and from the baselines that are
-whole plans. Less memory is also bought by computing activations again, see `dataflow.recompute`. Implemented
-in: `find_frontier` (plans), `unbeaten` (the points).
+whole plans. Less memory is also bought by computing activations again, see `dataflow.recompute`. Every plan
+that a search measures is a candidate, not only what it returns; a plan is lowered once. Implemented in:
+`_Tried` (plans), `unbeaten` (the points).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
@@ -41,11 +42,8 @@ WHOLE = Space(replicate=True, feed="batch", keep=True)
 class Measures:
     """How plans are measured."""
 
-    seconds: Callable[[Graph, Plan], float]
-    """Returns the simulated time of an iteration."""
-
-    arena: Callable[[Graph, Plan], int]
-    """Returns the largest arena of a worker, in bytes."""
+    plan: Callable[[Graph, Plan], tuple[float, int]]
+    """Returns the simulated time of an iteration, and the largest arena of a worker in bytes."""
 
     times: TaskTimes
     """Returns the times of tasks."""
@@ -177,18 +175,19 @@ def find_frontier(
             f"no plan is searched within {memory:,} bytes: every plan in steps needs at least {least:,} "
             f"(proven)"
         )
-    found: list[FrontierPoint] = []
+    points: tuple[FrontierPoint, ...] = ()
     for segments, variant in variants.items():
-        for plan, peak in _candidates(variant, workers, machine, search, measures, space, segments == 1):
-            if memory is None or peak <= memory:
-                seconds = measures.seconds(variant, plan)
-                found.append(FrontierPoint(seconds, peak, replace(plan, step_seconds=seconds), segments))
-    if not found:
+        tried = _Tried(variant, workers, machine, segments, measures)
+        tried.search(search, space)
+        if segments == 1 and space == WHOLE:
+            tried.baselines()
+        points = unbeaten((*points, *tried.points))
+    points = tuple(point for point in points if memory is None or point.peak_bytes <= memory)
+    if not points:
         raise PlanError(
             f"no plan was found that takes at most {memory:,} bytes, and it is only proven that every plan "
             f"in steps needs at least {least:,}"
         )
-    points = unbeaten(found)
     known = Bounded(tuple(variants.values()), workers, machine, search, measures.times, least)
     lower = lower_staircase(known, [(point.peak_bytes, point.plan.cost_bytes) for point in points])
     return Frontier(workers, machine, points, lower)
@@ -212,33 +211,49 @@ def variants_of(graph: Graph, recompute: Sequence[int]) -> dict[int, Graph]:
     return dict(found.values())
 
 
-def _candidates(
-    graph: Graph,
-    workers: int,
-    machine: Machine,
-    method: Method,
-    measures: Measures,
-    space: Space,
-    of_bytes: bool,
-) -> Iterator[tuple[Plan, int]]:
-    """Yield plans with their arenas; unless `of_bytes`, only those of searches for the least step time."""
-    chosen = partial(SearchSettings, method, feed=space.feed)
-    timed = chosen(machine=machine, objective="step-time", replicate=space.replicate)
-    spaces = dict.fromkeys([(space.keep, space.replicate), (False, False)] if of_bytes else [])
-    others = [chosen(keep=keep, replicate=replicate) for keep, replicate in spaces]
-    plans: list[Plan] = []
-    for settings in (timed, *others):
-        for point in reversed(memory_front(graph, workers, settings, partial(measures.arena, graph))):
-            plans.append(point.plan)
-            yield point.plan, point.arena_bytes
-    problem, _ = prepared(graph, workers, timed)
-    for plan in recombined(problem, workers, plans, method):
-        made = replace(plan, space=timed.space())
-        yield made, measures.arena(graph, made)
-    for each in every_method().values():
-        if of_bytes and each.composes and space.keep and space.replicate:
-            try:
-                plan = each.search(graph, workers, SearchSettings(each).space())
-            except PlanError:  # the graph lacks the layers for it
-                continue
-            yield plan, measures.arena(graph, plan)
+class _Tried:
+    """The plans of a graph that were tried, each measured once."""
+
+    def __init__(
+        self, graph: Graph, workers: int, machine: Machine, segments: int, measures: Measures
+    ) -> None:
+        self.points: list[FrontierPoint] = []
+        self._graph = graph
+        self._workers = workers
+        self._machine = machine
+        self._segments = segments
+        self._measures = measures
+        self._arenas: dict[object, int] = {}
+
+    def search(self, method: Method, space: Space) -> None:
+        """Try plans of searches; if activations are computed again, only of those for the step time."""
+        chosen = partial(SearchSettings, method, feed=space.feed)
+        timed = chosen(machine=self._machine, objective="step-time", replicate=space.replicate)
+        spaces = dict.fromkeys([(space.keep, space.replicate), (False, False)] if self._segments == 1 else [])
+        plans: list[Plan] = []
+        for settings in (timed, *[chosen(keep=keep, replicate=replicate) for keep, replicate in spaces]):
+            front = memory_front(self._graph, self._workers, settings, self._arena)
+            plans += [point.plan for point in reversed(front)]
+        problem, _ = prepared(self._graph, self._workers, timed)
+        for plan in recombined(problem, self._workers, plans, method):
+            self._arena(replace(plan, space=timed.space()))
+
+    def baselines(self) -> None:
+        """Try the methods that make whole plans."""
+        for each in every_method().values():
+            if each.composes:
+                try:
+                    plan = each.search(self._graph, self._workers, SearchSettings(each).space())
+                except PlanError:  # the graph lacks the layers for it
+                    continue
+                self._arena(plan)
+
+    def _arena(self, plan: Plan) -> int:
+        """Return the largest arena of a plan, which becomes a point."""
+        choices = *plan.strategies.values(), *plan.layouts.values(), *plan.copies.items(), plan.written_order
+        if choices not in self._arenas:
+            seconds, peak = self._measures.plan(self._graph, plan)
+            self._arenas[choices] = peak
+            made = replace(plan, step_seconds=seconds)
+            self.points.append(FrontierPoint(seconds, peak, made, self._segments))
+        return self._arenas[choices]

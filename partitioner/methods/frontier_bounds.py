@@ -6,15 +6,17 @@ in which that is least. And every byte that moves passes the link of the worker 
     time(x)  >=  sum over o of the least mean time of o                          for every plan x in steps
     time(x)  >=  least bytes moved within the memory / (workers * bandwidth)     if x repeats no computation
 
-The bytes within a limit of memory have a Lagrangian bound, see `lagrangian`. Neither bound counts that
-operations wait for what they read, so simulated times are above. Implemented in: `least_seconds`, `_moved`
-(the two bounds), `lower_staircase` (the higher one, by memory).
+If all devices are equal, the order of equal steps decides only which of them computes which box, so the mean
+depends on how often each variable is split. The bytes within a limit of memory have a Lagrangian bound, see
+`lagrangian`. Neither bound counts that operations wait for what they read, so simulated times are above.
+Implemented in: `least_seconds`, `_Moved` (the two bounds), `lower_staircase` (the higher one, by memory).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import permutations
 
 import numpy as np
@@ -26,17 +28,19 @@ from ...simulator.times import NANOSECONDS, TaskTimes
 from ..layouts.choices import operator_choices, splittable
 from ..layouts.step_split import prime_factors
 from ..plans.space import Space
+from ..problem.any_order import ascending
 from ..problem.classes import build_problem
 from ..problem.live_bytes import LiveBytes
 from ..problem.plan_choices import Choices
 from ..problem.problem import Chosen, Problem
 from ..problem.sequences import all_sequences, sequence_count
+from ..problem.solution import Solution
 from .lagrangian import ascend
 from .method import Method, find_method
 from .search import searched
 
 MOST_SEQUENCES = 1 << 14
-"""Operations that can be split in more ways count nothing in the bound on computations."""
+"""If devices differ, operations that can be split in more ways count nothing in the bound on computations."""
 
 MOST_TIMES = 8
 """Prices rise until plans move this many times the bytes that they move without a limit."""
@@ -88,17 +92,20 @@ def lower_staircase(known: Bounded, found: Sequence[tuple[int, int]]) -> tuple[L
     `found` are the memory and the moved bytes of plans, by rising memory. Where even their bytes take less
     time to move than operations to compute, bytes are not bounded.
     """
-    computing = least_seconds(build_problem(known.graphs[0]), known.workers, known.times)
+    equal_devices = has_equal_devices(known.machine, known.workers)
+    problem = build_problem(known.graphs[0])
+    computing = least_seconds(problem, known.workers, known.times, equal_devices=equal_devices)
     rate = _inward(known.machine, known.workers)
     limits = [memory for memory, _ in found if memory > known.least_bytes]
     limits = [limits[place * len(limits) // STAIRS] for place in range(STAIRS) if limits]
     cuts = list(dict.fromkeys(limits))
+    moving = [_Moved(known, graph) for graph in known.graphs]
     stairs: list[LowerPoint] = []
     for start, end in zip([known.least_bytes, *cuts], [*cuts, None], strict=True):
         moved = min((nbytes for memory, nbytes in found if end is None or memory < end), default=None)
         seconds = computing
         if rate is not None and (moved is None or moved / rate > computing):
-            seconds = max(seconds, min(_moved(known, graph, end) for graph in known.graphs) / rate)
+            seconds = max(seconds, min(each.below(end) for each in moving) / rate)
         stairs.append(LowerPoint(seconds, start))
     return _falling(stairs)
 
@@ -122,52 +129,80 @@ def _inward(machine: Machine, workers: int) -> float | None:
     return workers * machine.levels[-1].bytes_per_second / machine.levels[-1].rails
 
 
-def _moved(known: Bounded, graph: Graph, below: int | None) -> int:
-    """Return a bound on the bytes that plans move that repeat nothing and need less memory than `below`."""
-    workers, quick = known.workers, find_method("refine") if known.method.closes_gap else known.method
-    kept = build_problem(graph, space=Space(True, "batch", True))
-    problem = replace(kept, repeats=frozenset(), priced=False)
-    free = searched(problem, workers, known.method)
-    bound = free.lower_bound.value
-    if below is None:
-        return bound
-    live = LiveBytes.of(problem)
+class _Moved:
+    """Bounds on the bytes that plans of a graph move that repeat nothing."""
 
-    def search(priced: Problem) -> tuple[Choices, int]:
-        solution = searched(priced, workers, quick)
-        chosen = Chosen(problem, solution.factors, solution.strategies, solution.dimensions)
-        return (solution.strategies, solution.dimensions), problem.objective.total(chosen)
+    def __init__(self, known: Bounded, graph: Graph) -> None:
+        self._known = known
+        self._graph = graph
 
-    start = ((free.strategies, free.dimensions), free.cost.value)
-    prices = ascend(live, workers, (below - 1) * workers, start, MOST_TIMES * free.cost.value, search)
-    if not prices.of:
-        return bound
-    proof = searched(prices.priced(), workers, known.method)
-    return max(bound, prices.bound(proof.lower_bound.value))
+    def below(self, memory: int | None) -> int:
+        """Return a bound on plans that need less memory than this."""
+        free = self._free
+        if memory is None:
+            return free.lower_bound.value
+        start = ((free.strategies, free.dimensions), free.cost.value)
+        workers, most = self._known.workers, MOST_TIMES * free.cost.value
+        prices = ascend(self._live, workers, (memory - 1) * workers, start, most, self._search)
+        if not prices.of:
+            return free.lower_bound.value
+        proof = searched(prices.priced(), workers, self._known.method)
+        return max(free.lower_bound.value, prices.bound(proof.lower_bound.value))
+
+    @cached_property
+    def _problem(self) -> Problem:
+        kept = build_problem(self._graph, space=Space(True, "batch", True))
+        return replace(kept, repeats=frozenset(), priced=False)
+
+    @cached_property
+    def _free(self) -> Solution:
+        """The best plan that the method finds without prices."""
+        return searched(self._problem, self._known.workers, self._known.method)
+
+    @cached_property
+    def _live(self) -> LiveBytes:
+        return LiveBytes.of(self._problem)
+
+    def _search(self, priced: Problem) -> tuple[Choices, int]:
+        """Return the choices of a quick search with prices, and their cost without them."""
+        method = find_method("refine") if self._known.method.closes_gap else self._known.method
+        solution = searched(priced, self._known.workers, method)
+        chosen = Chosen(self._problem, solution.factors, solution.strategies, solution.dimensions)
+        cost = self._problem.objective.total(chosen)
+        return (solution.strategies, solution.dimensions), cost
 
 
-def least_seconds(problem: Problem, workers: int, times: TaskTimes) -> float:
-    """Return a lower bound on the time in which some worker computes, for every plan in steps."""
+def has_equal_devices(machine: Machine, workers: int) -> bool:
+    """Tell whether all workers are on devices of one kind."""
+    return len({machine.kind(device) for device in machine.devices_of(workers)}) == 1
+
+
+def least_seconds(problem: Problem, workers: int, times: TaskTimes, *, equal_devices: bool) -> float:
+    """Return a lower bound on the time in which some worker computes, for every plan in steps.
+
+    `equal_devices` says that equal tasks take the same time on all devices.
+    """
     known: dict[tuple[Bound, tuple[str, ...]], float] = {}
     total = 0.0
     for number, (bound, operation) in enumerate(zip(problem.operators, problem.leaders, strict=True)):
         touched = (*operation.inputs, *operation.outputs)
         key = bound, tuple(problem.graph.tensors[tensor].dtype for tensor in touched)
         if key not in known:
-            known[key] = _least_mean(operation, workers, times)
+            known[key] = _least_mean(operation, workers, times, equal_devices)
         total += known[key] * problem.members[number]
     return total / NANOSECONDS
 
 
-def _least_mean(operation: Operation, workers: int, times: TaskTimes) -> float:
+def _least_mean(operation: Operation, workers: int, times: TaskTimes, equal_devices: bool) -> float:
     """Return the least mean time of the workers in nanoseconds, over all splits in steps in any order."""
     bound = operation.bound
     labels = splittable(bound)
     least = []
     for factors in set(permutations(prime_factors(workers))):
-        if sequence_count(labels, factors, True) > MOST_SEQUENCES:
+        if not equal_devices and sequence_count(labels, factors, True) > MOST_SEQUENCES:
             return 0.0
-        boxes = operator_choices(bound, all_sequences(labels, factors, True), factors).boxes
+        made = ascending(labels, factors, 0, True) if equal_devices else all_sequences(labels, factors, True)
+        boxes = operator_choices(bound, made, factors).boxes
         each = times(operation, np.tile(np.arange(workers), len(boxes)), boxes.reshape(-1, *boxes.shape[2:]))
         least.append(float(each.reshape(-1, workers).mean(axis=1).min()))
     return min(least)

@@ -18,7 +18,6 @@ from collections.abc import Sequence
 
 from ..layouts.choices import OperatorChoices, TensorChoices
 from ..plans.unproven import too_wide
-from ..problem.candidates import Tables
 from ..problem.factor_graph import factor_graph, next_choices, nothing_split, steps_of
 from ..problem.problem import FirstStep, Problem
 from ..problem.solution import Solution, assigned
@@ -30,7 +29,7 @@ from ..solvers.solve import Optimum, least_cost
 def recursive(problem: Problem, workers: int) -> Solution:
     """Solve one step after the other, each exactly if it is not too wide."""
     factors = steps_of(problem, workers)
-    tables = Tables(factors)
+    tables = problem.choices(factors)
     arithmetic = TableArithmetic(MIN_PLUS)
     plan = nothing_split(problem, factors)
     for step in range(len(factors)):
@@ -74,7 +73,7 @@ def recursion_bound(problem: Problem, factors: tuple[int, ...]) -> int:
     """Return the lower bound for every plan that `recursive` could make, from the first step alone."""
     if not factors:
         return 0
-    tables = Tables(factors)
+    tables = problem.choices(factors)
     operators, tensors = next_choices(problem, tables, nothing_split(problem, factors))
     domains, graph = factor_graph(problem, operators, tensors)
     arithmetic = TableArithmetic(MIN_PLUS)

@@ -199,8 +199,10 @@ def _plan(problem: Problem, solution: Solution, workers: int, method: str, chose
     if bound_bytes is not None:
         bound_bytes = min(max(bound_bytes - chosen.repeated_bytes, 0), totals[-1])
     else:
-        of_bytes = replace(problem, objective=MovedBytes())
-        bound_bytes = min(recursion_bound(of_bytes, factors), totals[-1])
+        if factors not in problem.least_moved:
+            of_bytes = replace(problem, objective=MovedBytes())
+            problem.least_moved[factors] = recursion_bound(of_bytes, factors)
+        bound_bytes = min(problem.least_moved[factors], totals[-1])
     return Plan(
         graph=problem.graph,
         fingerprint=problem.graph.fingerprint,

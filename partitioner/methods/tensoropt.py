@@ -22,7 +22,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
 from math import prod
 
 from ...dataflow.graph import Graph, Phase
@@ -51,7 +50,7 @@ from .frontier import (
     unbeaten,
     variants_of,
 )
-from .frontier_bounds import LowerPoint, least_seconds
+from .frontier_bounds import LowerPoint, has_equal_devices, least_seconds
 from .method import Method
 from .recombine import choices_made, most_choices, with_memory
 from .search import plan_of, prepared
@@ -162,7 +161,7 @@ def _solved(graph: Graph, workers: int, settings: SearchSettings, measures: Meas
                 return Modelled(problem, *every, _optimum(problem, workers, *every, limit), True)
             except WidthError:
                 continue
-    front = memory_front(graph, workers, settings, partial(measures.arena, graph))
+    front = memory_front(graph, workers, settings, lambda plan: measures.plan(graph, plan)[1])
     made = choices_made(problem, factors, [choices_of(problem, found.plan) for found in front])
     try:
         return Modelled(problem, *made, _optimum(problem, workers, *made, POINTS), False)
@@ -206,7 +205,7 @@ def _with_taken(
     graph: Graph, point: FrontierPoint, settings: SearchSettings, measures: Measures
 ) -> FrontierPoint:
     """Return a point with what its plan takes."""
-    taken = Measured(measures.seconds(graph, point.plan), measures.arena(graph, point.plan))
+    taken = Measured(*measures.plan(graph, point.plan))
     plan = replace(point.plan, space=settings.space(), step_seconds=taken.seconds)
     return replace(point, plan=plan, taken=taken)
 
@@ -217,7 +216,9 @@ def _bounds(found: Modelled, workers: int, machine: Machine) -> list[LowerPoint]
         corners = found.optimum.lower.tolist()
         return [LowerPoint(_seconds(time), -(-held // workers)) for time, held in corners]
     problem = found.problem
-    seconds = least_seconds(problem, workers, task_times(problem.graph, machine, workers))
+    times = task_times(problem.graph, machine, workers)
+    equal_devices = has_equal_devices(machine, workers)
+    seconds = least_seconds(problem, workers, times, equal_devices=equal_devices)
     held = sum(nbytes * prod(problem.shapes[number]) for number, nbytes in kept_bytes(problem).items())
     return [LowerPoint(seconds, -(-held // workers))]
 

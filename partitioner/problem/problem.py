@@ -38,6 +38,7 @@ from ..layouts.uses import Use, touched
 from ..plans.cost import Cost, CostUnit
 from ..solvers.elimination import CostTable
 from ..solvers.semiring import Table, TableArithmetic
+from .candidates import Tables
 from .restrictions import UNRESTRICTED, Restrictions
 from .sequences import by_batch
 
@@ -209,6 +210,14 @@ class Problem:
     stops: frozenset[int] = frozenset()
     """The classes of tensors whose partial results may be reduced on their way."""
 
+    known_choices: dict[tuple[int, ...], Tables] = field(default_factory=dict, compare=False, repr=False)
+    """Choices of one step that were made, by factors; the same problem at other prices shares them."""
+
+    least_moved: dict[tuple[int, ...], int] = field(
+        init=False, default_factory=dict, compare=False, repr=False
+    )
+    """Lower bounds on the bytes that plans move, by factors."""
+
     priced_tables: dict[tuple[object, ...], tuple[Table, Table]] = field(
         init=False, default_factory=dict, compare=False, repr=False
     )
@@ -220,6 +229,10 @@ class Problem:
         """
         none = frozenset[int]()
         return replace(self, replicate=False, repeats=none, unmoved=self.fed, terms=none, reads_terms=none)
+
+    def choices(self, factors: tuple[int, ...]) -> Tables:
+        """Return the choices of one step after others, by their sizes, each made once."""
+        return self.known_choices.setdefault(factors, Tables(factors))
 
     def may_replicate(self, number: int) -> bool:
         """Tell whether a class of tensors may be read from parts that several workers hold."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from ...machines.machine import Machine
 from ...simulator.times import NANOSECONDS, TaskTimes
-from ..layouts.choices import Counts, OperatorChoices, TensorChoices, operator_choices
+from ..layouts.choices import Counts, OperatorChoices, TensorChoices
 from ..layouts.uses import Use
 from ..plans.cost import PICOSECONDS_PER_SECOND, CostUnit
 from .problem import Chosen, FirstStep, Problem
@@ -64,11 +64,10 @@ class StepTime:
     def total(self, chosen: Chosen) -> int:
         """Score a whole plan: the tables of its choices alone, added up; 0 for one worker."""
         problem, total = chosen.problem, self._transfers.total(chosen)
-        factors = self._transfers.factors(self._workers)
-        if not factors:
+        if not self._transfers.factors(self._workers):
             return 0
         for number, bound in enumerate(problem.operators):
-            choices = operator_choices(bound, [chosen.strategies[number]], factors)
+            choices = self._transfers.one_operator(bound, chosen.strategies[number])
             total += int(self.alone(problem, number, choices).item()) * problem.members[number]
         return total
 

@@ -60,6 +60,8 @@ class TransferTime:
             if of_level
         ]
         self._tables: dict[tuple[OperatorChoices, TensorChoices, Use, int], Counts] = {}
+        self._operators: dict[tuple[Bound, Strategies], OperatorChoices] = {}
+        self._tensors: dict[tuple[Shape, Dimensions], TensorChoices] = {}
         self._owned: dict[tuple[TensorChoices, int], Boxes] = {}
         self._produced: dict[tuple[OperatorChoices, int], OperatorChoices] = {}
 
@@ -90,18 +92,26 @@ class TransferTime:
 
     def total(self, chosen: Chosen) -> int:
         """Score a whole plan: the tables of its choices alone, added up."""
-        operators: dict[tuple[Bound, Strategies], OperatorChoices] = {}
-        tensors: dict[tuple[Shape, Dimensions], TensorChoices] = {}
         problem, total = chosen.problem, 0
         for link in problem.links:
-            split = problem.operators[link.operator], chosen.strategies[link.operator]
-            laid_out = problem.shapes[link.tensor], chosen.dimensions[link.tensor]
-            if split not in operators:
-                operators[split] = operator_choices(split[0], [split[1]], self._factors)
-            if laid_out not in tensors:
-                tensors[laid_out] = tensor_choices(laid_out[0], [laid_out[1]], self._factors)
-            total += int(self.table(operators[split], tensors[laid_out], link.use, link.weight).item())
+            operator = self.one_operator(problem.operators[link.operator], chosen.strategies[link.operator])
+            tensor = self._one_tensor(problem.shapes[link.tensor], chosen.dimensions[link.tensor])
+            total += int(self.table(operator, tensor, link.use, link.weight).item())
         return total
+
+    def one_operator(self, bound: Bound, strategies: Strategies) -> OperatorChoices:
+        """Return a choice alone, made once."""
+        key = bound, strategies
+        if key not in self._operators:
+            self._operators[key] = operator_choices(bound, [strategies], self._factors)
+        return self._operators[key]
+
+    def _one_tensor(self, shape: Shape, dimensions: Dimensions) -> TensorChoices:
+        """Return a layout alone, made once."""
+        key = shape, dimensions
+        if key not in self._tensors:
+            self._tensors[key] = tensor_choices(shape, [dimensions], self._factors)
+        return self._tensors[key]
 
     def bound(self, problem: Problem, first: FirstStep) -> int:
         """Return 0: later steps decide how the groups of the first step share links, so nothing is proven."""

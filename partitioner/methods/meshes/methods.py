@@ -20,6 +20,7 @@ from dataclasses import replace
 
 from ....dataflow.graph import Graph, Role
 from ....errors import PlanError
+from ...costs.plan_bytes import PartCounts
 from ...layouts.step_split import prime_factors
 from ...plans.compose import compose
 from ...plans.plan import Plan
@@ -74,6 +75,7 @@ def _planned(graph: Graph, workers: int, space: Space, style: Style, tried: list
         problem = build_problem(_without_ties(problem, axes), None, space)
         axes = find_axes(problem)
     plans: list[Plan] = []
+    counts = PartCounts(factors)
     refused: PlanError | None = None
     for mesh in tried:
         allowed = Allowed(problem, axes, mesh, style, factors)
@@ -82,7 +84,7 @@ def _planned(graph: Graph, workers: int, space: Space, style: Style, tried: list
         except PlanError as error:
             refused = refused or error
             continue
-        forms = least_forms(allowed)
+        forms = least_forms(allowed, counts)
         plan = compose(graph, workers, forms.operations, forms.tensors, copies=forms.copies)
         name = f"{style.name}:{mesh}" if style.splits_features else style.name
         plans.append(replace(plan, method=name))

@@ -66,15 +66,15 @@ class _Shared:
     """The bytes of one element of each tensor of its class that is read in this phase."""
 
 
-def least_forms(allowed: Allowed) -> Forms:
-    """Return the forms that move the fewest bytes."""
-    return _Search(allowed).run()
+def least_forms(allowed: Allowed, counts: PartCounts) -> Forms:
+    """Return the forms that move the fewest bytes. `counts` are those of the mesh's factors."""
+    return _Search(allowed, counts).run()
 
 
 class _Search:
     """The factor graph of one mesh."""
 
-    def __init__(self, allowed: Allowed) -> None:
+    def __init__(self, allowed: Allowed, counts: PartCounts) -> None:
         problem = allowed.problem
         self.allowed = allowed
         self.problem = problem
@@ -99,7 +99,7 @@ class _Search:
                 self.shared[number, phase] = _Shared(len(self.domains), forms, weight)
                 self.domains.append(len(forms))
         self.ticks = 1 + 2 * len(self.domains) * len(allowed.factors)
-        self.counts = PartCounts(allowed.factors)
+        self.counts = counts
         self.layouts: dict[tuple[Shape, Steps], Layout] = {}
         self.known: dict[object, Table] = {}
 

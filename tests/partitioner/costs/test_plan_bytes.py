@@ -7,7 +7,9 @@ from itertools import pairwise
 
 import pytest
 
+from tofu import models
 from tofu.partitioner import partition
+from tofu.partitioner.costs import plan_bytes
 from tofu.partitioner.costs.plan_bytes import count, count_bytes
 
 from ..methods.elements import moved_bytes
@@ -44,3 +46,13 @@ def test_sums_of_the_first_steps_are_plans_of_fewer_groups(graph):
     totals = count_bytes(graph, plan.layouts, plan.strategies, plan.factors)
     assert (totals[0], totals[-1]) == (0, plan.cost_bytes)
     assert [b - a for a, b in pairwise(totals)] == list(plan.step_cost_bytes)
+
+
+def test_pairs_are_counted_in_pieces(monkeypatch):
+    """A count does not depend on how many pairs of regions are compared at a time."""
+    graph = models.get("mlp", batch=8).training_graph()
+    plan = partition(graph, 4, "data-parallel")
+    counted = count(graph, plan.layouts, plan.strategies, plan.factors, plan.versions_read(graph))
+    monkeypatch.setattr(plan_bytes, "PAIRS", 3)
+    assert count(graph, plan.layouts, plan.strategies, plan.factors, plan.versions_read(graph)) == counted
+    assert sum(entry.bytes for entry in counted) == plan.cost_bytes

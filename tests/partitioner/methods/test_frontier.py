@@ -10,13 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tofu
+from tofu import api
 from tofu.dataflow.recompute import recomputed
 from tofu.errors import PlanError
 from tofu.partitioner import least_peak_bytes, partition, peak_bytes
 from tofu.partitioner.methods.frontier import FrontierPoint, unbeaten
 from tofu.partitioner.methods.frontier_bounds import least_seconds
 from tofu.partitioner.problem.classes import build_problem
-from tofu.simulator.times import estimates
+from tofu.simulator.times import task_times
 
 MACHINE = "dgx-1-v100"
 
@@ -79,11 +80,54 @@ def test_no_plan_computes_in_less(graph, workers):
     """The bound is below the busiest worker of every method's plan; with one worker it is its time."""
     problem = build_problem(graph)
     machine = tofu.machines.load("dgx-1-v100")
-    least = least_seconds(problem, workers, estimates(graph, machine, workers))
+    least = least_seconds(problem, workers, task_times(graph, machine, workers), equal_devices=True)
     for method in ("recursive", "all-row", "spartan", "equal-chop", "data-parallel"):
         line = tofu.simulate(tofu.lower(graph, partition(graph, workers, method)), machine)
         assert least <= line.compute_seconds + 1e-12
         assert workers > 1 or line.compute_seconds == pytest.approx(least)
+
+
+@pytest.mark.parametrize("workers", [2, 6, 8])
+def test_the_order_of_steps_does_not_change_what_is_computed(workers):
+    """On equal devices the bound over how often variables are split is that over all sequences."""
+    graph = tofu.models.get("lenet", batch=12).training_graph()
+    problem, machine = build_problem(graph), tofu.machines.load(MACHINE)
+    times = task_times(graph, machine, workers)
+    few, all_of_them = (
+        least_seconds(problem, workers, times, equal_devices=equal_devices) for equal_devices in (True, False)
+    )
+    assert few == pytest.approx(all_of_them, rel=1e-12)
+
+
+def test_operations_that_can_be_split_in_many_ways_count():
+    """A convolution over 32 workers has more sequences than are listed, but few numbers of splits."""
+    graph = tofu.models.get("lenet", batch=64).training_graph()
+    problem, machine = build_problem(graph), tofu.machines.load("4x-dgx-1-v100")
+    times = task_times(graph, machine, 32)
+    few, listed = (
+        least_seconds(problem, 32, times, equal_devices=equal_devices) for equal_devices in (True, False)
+    )
+    assert few > listed
+
+
+def test_every_plan_is_lowered_once(graph, monkeypatch):
+    """Searches meet the same plan at several limits; each is measured once, and all are candidates."""
+    lowered = []
+
+    def counted(graph, plan, movements):
+        lowered.append((graph, plan))
+        return tofu.lower(graph, plan, movements)
+
+    monkeypatch.setattr(api, "lower", counted)
+    found = tofu.frontier(graph, 4, MACHINE)
+    choices = [
+        (own.fingerprint, *plan.strategies.items(), *plan.layouts.items(), *plan.copies.items())
+        for own, plan in lowered
+    ]
+    assert len(set(choices)) == len(choices) > len(found.points)
+    for own, plan in lowered:
+        seconds, peak = tofu.simulate(tofu.lower(own, plan), MACHINE).seconds, peak_bytes(own, plan)
+        assert any(p.seconds <= seconds and p.peak_bytes <= peak for p in found.points)
 
 
 def test_plans_are_chosen_by_memory_or_by_time(found):

@@ -17,7 +17,7 @@ from tofu.partitioner.methods.settings import SearchSettings
 from tofu.partitioner.problem.plan_choices import choices_of
 from tofu.partitioner.problem.problem import Chosen
 from tofu.partitioner.solvers.elimination import WidthError
-from tofu.simulator.times import estimates
+from tofu.simulator.times import task_times
 
 from .elements import moved_bytes
 from .every_plan import EveryPlan
@@ -76,7 +76,7 @@ def test_times_are_sums_without_overlap(toy, texts):
     """Every operation takes as long as its slowest worker, every transfer its latency and its bytes."""
     graph = one_layer(toy, texts, np.random.default_rng(2), 4)
     machine = tofu.machines.load(MACHINE)
-    level, times = machine.levels[0], estimates(graph, machine, 2)
+    level, times = machine.levels[0], task_times(graph, machine, 2)
     for point in modelled(graph).points:
         plan, seconds = point.plan, 0.0
         layouts = {t.index: plan.layouts[t.name].form for t in graph.tensors}

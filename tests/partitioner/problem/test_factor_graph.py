@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -50,6 +53,18 @@ def test_all_steps_at_once(graph, seed):
     assignment = [int(random.integers(domain)) for domain in domains]
     cost = at(cost_tables, assignment)
     assert cost == moved(problem, assigned(factors, operators, tensors, assignment, cost=problem.cost(cost)))
+
+
+def test_the_same_problem_at_other_prices_shares_its_choices(graph):
+    problem = build_problem(graph)
+    factors = steps_of(problem, 3)
+    priced = replace(problem, prices={0: Fraction(1)})
+    own, others = (
+        next_choices(each, each.choices(factors), nothing_split(each, factors)) for each in (problem, priced)
+    )
+    assert all(
+        mine is other for mine, other in zip((*own[0], *own[1]), (*others[0], *others[1]), strict=True)
+    )
 
 
 def test_the_first_step_of_one_is_the_whole(graph):

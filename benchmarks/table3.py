@@ -1,0 +1,103 @@
+"""Search time next to TensorOpt's table 3: frontiers at 16 devices of models of its table 1.
+
+python -m benchmarks.table3 [--only models] --save benchmarks/results/table3.json
+
+The paper's table 1 has the size of the parameters, in GiB (VGG16 has 0.52), and a batch of 256. It does not
+state depths, widths and lengths of sequences. The models here are of these sizes, and from the zoo:
+
+    WideResNet    7.3 GiB    `wresnet-28-73`, images of 32 x 32 pixels as in the publication that it cites
+    RNN           108 GiB    `rnn-4-32128`, four layers of LSTM cells and 20 steps
+    Transformer   9.7 GiB    `transformer-6-3840`, a translator of six layers each, sentences of 128 words
+
+`models` are these at 16 devices, two machines as in the paper. `devices` and `layers` have the time of the
+search at several sizes, and its exponent: the slope of the logarithms. Seconds are those of the processor, on
+one core. The paper's are those of 48 cores, by its linear dynamic program and by elimination alone, and those
+of one core, by the former.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+
+import numpy as np
+
+import tofu
+from tofu.dataflow.graph import Graph, Role
+
+from .frontiers import gaps, searched
+from .record import Row, record_parts
+
+BATCH = 256
+
+PAPER = {
+    "WideResNet": ("wresnet-28-73", 7.3, (1292, 19666, 17432)),
+    "RNN": ("rnn-4-32128", 108, (0.28, 1.78, 0.40)),
+    "Transformer": ("transformer-6-3840", 9.7, (201, 3030, 1535)),
+}
+"""For each model of the paper the one of the zoo, the GiB of its parameters, and the paper's seconds."""
+
+MACHINES = {4: "dgx-1-v100", 8: "dgx-1-v100", 16: "2x-dgx-1-v100", 32: "4x-dgx-1-v100"}
+"""The machine with each number of devices."""
+
+SMALL = "wresnet-10-10"
+"""The model that is searched over all numbers of devices."""
+
+DEPTHS = tuple(f"wresnet-{depth}-10" for depth in (10, 16, 28))
+"""Models that differ in their depth."""
+
+
+def models() -> Iterator[Row]:
+    """Yield the frontier of each model, next to the paper's figures."""
+    for name, (model, size, seconds) in PAPER.items():
+        graph, row = _row(model, 16)
+        own = [t for t in graph.tensors if t.role is Role.PARAMETER and t.alias is None]
+        row["parameter_gib"] = round(sum(t.itemsize * prod(t.shape) for t in own) / 2**30, 2)
+        row["paper"] = {
+            "model": name,
+            "parameter_gib": size,
+            "seconds_48_cores": seconds[0],
+            "seconds_elimination": seconds[1],
+            "seconds_1_core": seconds[2],
+        }
+        yield row
+
+
+def devices() -> Iterator[Row]:
+    """Yield the seconds over several numbers of devices."""
+    rows = [_row(SMALL, workers)[1] for workers in MACHINES]
+    yield from rows
+    yield _exponent(rows, "workers")
+
+
+def layers() -> Iterator[Row]:
+    """Yield the seconds over several depths, on 8 devices."""
+    rows = [_row(model, 8)[1] for model in DEPTHS]
+    yield from rows
+    yield _exponent(rows, "operations")
+
+
+def _row(model: str, workers: int) -> tuple[Graph, Row]:
+    machine = tofu.machines.load(MACHINES[workers])
+    graph, found, seconds = searched(model, BATCH, machine, workers)
+    return graph, {
+        "model": model,
+        "batch": BATCH,
+        "workers": workers,
+        "machine": machine.name,
+        "operations": len(graph.operations),
+        "seconds": round(seconds, 1),
+        "points": [[p.seconds, p.peak_bytes] for p in found.points],
+        "lower": [[p.seconds, p.peak_bytes] for p in found.lower],
+        "gap": gaps(found),
+    }
+
+
+def _exponent(rows: list[Row], size: str) -> Row:
+    logs = [np.log([row[key] for row in rows]) for key in (size, "seconds")]
+    return {"in": size, "exponent": round(float(np.polyfit(*logs, 1)[0]), 2)}
+
+
+if __name__ == "__main__":
+    searched("mlp", None, tofu.machines.load("dgx-1-v100"), 2)  # compiles loops
+    record_parts({"models": models, "devices": devices, "layers": layers}, __doc__)
