@@ -42,8 +42,9 @@ LEAST_GAIN = 0.02
 SWEEP_ENTRY_LIMIT = 48 << 30
 """The number of table entries that all sweeps together may read."""
 
-SEARCH_ENTRY_LIMIT = 1 << 31
-"""The number of costs that a search for a bound may compute, estimated beforehand: about half a minute."""
+SEARCH_ENTRY_LIMIT = 1 << 33
+"""The number of costs that a search for a bound may compute, estimated beforehand: about half a minute in
+compiled loops, and two minutes without them."""
 
 RELAY_STATES = (100_000, 400_000, 800_000)
 """The states that a segment may need, for each pass forwards and backwards."""
