@@ -36,13 +36,13 @@ from .window_bounds import STATE_LIMITS, WindowBounds
 SWEEPS_AT_ONCE = 25
 """The number of sweeps between two checks of their progress."""
 
-LEAST_GAIN = 0.02
+LEAST_GAIN = 0.015
 """Sweeps end when that number of them closes less than this part of the gap."""
 
 SWEEP_ENTRY_LIMIT = 48 << 30
 """The number of table entries that all sweeps together may read."""
 
-SEARCH_ENTRY_LIMIT = 1 << 33
+SEARCH_ENTRY_LIMIT = 13 << 30
 """The number of costs that a search for a bound may compute, estimated beforehand: about half a minute in
 compiled loops, and two minutes without them."""
 
