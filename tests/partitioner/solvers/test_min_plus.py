@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tofu.partitioner.solvers import min_plus
+from tofu.partitioner.solvers.bounded_search import BoundedSearch, Search, StateLimitError
 from tofu.partitioner.solvers.message_passing import MessagePassing
 from tofu.partitioner.solvers.min_plus import MIN_PLUS, compiled_loops, least_differences
 from tofu.partitioner.solvers.pairwise import core
@@ -77,3 +78,22 @@ def _assert_same(found, expected):
     assert found.keys() == expected.keys()
     for pair, message in expected.items():
         np.testing.assert_array_equal(found[pair], message)
+
+
+@given(pairwise_tables(), st.integers(0, 40), st.sampled_from([None, 2, 5]), st.sampled_from([3, 1 << 22]))
+def test_states_are_extended_the_same_way(tables, budget, beam, state_limit):
+    problem = MessagePassing(core(*tables).problem).reweighted()
+    search = Search(0, len(problem.domains), budget, state_limit=state_limit, beam=beam)
+    compiled = BoundedSearch(problem)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(min_plus, "COMPILED_SUMS", NEVER)
+        plain = BoundedSearch(problem)
+    assert _outcome(compiled, search) == _outcome(plain, search)
+    assert compiled.entries == plain.entries
+
+
+def _outcome(bounded, search):
+    try:
+        return bounded.least_cost(search), bounded.assignment(search)
+    except StateLimitError as error:
+        return str(error)
