@@ -64,9 +64,9 @@ def halves(graph: Graph) -> Plan:
     return compose(graph, WORKERS, form_of, _sources(graph, lambda tensor: Spread((), (0,))))
 
 
-def randomly(graph: Graph) -> Plan:
+def randomly(graph: Graph, seed: int = SEED) -> Plan:
     """Split each operation along a random variable, or place it on a random worker, or on both."""
-    draw = random.Random(SEED)
+    draw = random.Random(seed)
 
     def form(labels: Sequence[str | int]) -> Form:
         chance = draw.random()
@@ -130,9 +130,9 @@ def rows(folder: Path, rounds: int) -> Iterator[dict[str, Any]]:
     for name, options in MODELS.items():
         graph = tofu.models.get(name, **options).training_graph()
         programs = {label: tofu.lower(graph, plan(graph)) for label, plan in PLANS.items()}
-        first = tofu.machines.measure([programs["recursive"]], _machine_file(folder, "first"), rounds=rounds)
+        first = tofu.machines.measure([programs["recursive"]], machine_file(folder, "first"), rounds=rounds)
         unseen = {label: simulated(program, first) for label, program in programs.items()}
-        machine = tofu.machines.measure(programs.values(), _machine_file(folder, "all"), rounds=rounds)
+        machine = tofu.machines.measure(programs.values(), machine_file(folder, "all"), rounds=rounds)
         measured = iterations(list(programs.values()), rounds)
         for (label, program), seconds in zip(programs.items(), measured, strict=True):
             timeline = simulated(program, machine)
@@ -152,12 +152,12 @@ def slept(folder: Path, rounds: int) -> dict[str, Any]:
     """Compare a plan whose kernels sleep."""
     graph = tofu.models.get("lstm", batch=2, layers=2, steps=4, hidden=4).training_graph()
     program = sleeping(tofu.lower(graph, halves(graph)), SLEEP_SECONDS)
-    machine = tofu.machines.measure([program], _machine_file(folder, "all"), rounds=rounds)
+    machine = tofu.machines.measure([program], machine_file(folder, "all"), rounds=rounds)
     (seconds,) = iterations([program], rounds)
     return _compared(simulated(program, machine).seconds, seconds)
 
 
-def _machine_file(folder: Path, profile: str) -> Path:
+def machine_file(folder: Path, profile: str) -> Path:
     """Return a copy of the machine file with a profile of its own, so that the processor is measured once."""
     path, first = folder / f"{profile}.yaml", folder / "first.yaml"
     if not path.exists() and first.exists():

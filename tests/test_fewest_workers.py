@@ -43,7 +43,7 @@ def test_devices_of_a_machine_are_the_most(graph):
 
 
 def test_mistakes(graph):
-    with pytest.raises(PlanError, match="give `memory`"):
+    with pytest.raises(PlanError, match="a limit of memory; give one, such as 12GB"):
         tofu.partition(graph, "auto")
     with pytest.raises(PlanError, match="the number of workers is 'all'; give a number, or 'auto'"):
         tofu.partition(graph, "all")
@@ -57,7 +57,7 @@ def test_command_line():
     assert facts["workers"] == 2
     assert facts["fits"]
     for wrong, message in (
-        ((), "give `memory`"),
+        ((), "a limit of memory; give one, such as 12GB"),
         (("--memory", "20kB"), "on up to 64 workers"),
         (("--memory", "2MB", "--compare"), "--compare searches for one number of workers"),
     ):
