@@ -36,9 +36,6 @@ from .window_bounds import STATE_LIMITS, WindowBounds
 SWEEPS_AT_ONCE = 25
 """The number of sweeps between two checks of their progress."""
 
-LEAST_GAIN = 0.015
-"""Sweeps end when that number of them closes less than this part of the gap."""
-
 SWEEP_ENTRY_LIMIT = 48 << 30
 """The number of table entries that all sweeps together may read."""
 
@@ -65,6 +62,9 @@ class Effort:
 
     search_entries: int = SEARCH_ENTRY_LIMIT
     """The number of costs that each search for a bound may compute."""
+
+    least_gain: float = 0.015
+    """Sweeps end when `SWEEPS_AT_ONCE` of them close less than this part of the gap."""
 
 
 WHOLE_EFFORT = Effort()
@@ -183,7 +183,7 @@ class _Search:
             for _ in range(SWEEPS_AT_ONCE):
                 bound = messages.sweep()
             self._prove(bound)
-            most = (1 - LEAST_GAIN) * before
+            most = (1 - self._effort.least_gain) * before
             if times.bit_count() == 1 or self._cost - self._bound >= most:
                 known = of_few_values(problem, messages.marginals(), known)
                 self._improve(known, backwards=False)

@@ -22,6 +22,9 @@ from .min_plus import compiled_loops
 from .packed_messages import PackedMessages
 from .pairwise import Costs, Pair, Pairwise, total, transposed
 
+USUAL_SWEEPS = 64
+"""About this many sweeps are made over a problem; it says whether compiled loops are worth it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Reweighted:
@@ -72,8 +75,9 @@ class MessagePassing:
         self.sent = {pair: np.zeros(problem.domains[pair[1]]) for pair in self._tables}
         self.sent.update({pair: message.copy() for pair, message in (sent or {}).items()})
         self._packed: PackedMessages | None = None
-        if compiled_loops(sum(table.size for table in self._tables.values())) is not None:
-            self._packed = PackedMessages(problem.unary, self._tables, self.sent)
+        loops = compiled_loops(USUAL_SWEEPS * sum(table.size for table in self._tables.values()))
+        if loops is not None:
+            self._packed = PackedMessages(loops, problem.unary, self._tables, self.sent)
         self._room = {table.shape: np.empty(table.shape) for table in self._tables.values()}
 
     def sweep(self) -> int:

@@ -4,23 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from .min_plus import compiled_loops
 from .pairwise import Costs, Pair
 
 Integers = npt.NDArray[np.int64]
 
 
 class PackedMessages:
-    """Sweeps over a problem in compiled loops.
+    """Sweeps over a problem in compiled loops (`min_plus.compiled_loops`).
 
     A message is sent along each pair, from its first variable to its second. `tables` are given both ways.
     """
 
-    def __init__(self, unary: Sequence[Costs], tables: Mapping[Pair, Costs], sent: dict[Pair, Costs]) -> None:
+    def __init__(
+        self,
+        loops: Any,
+        unary: Sequence[Costs],
+        tables: Mapping[Pair, Costs],
+        sent: dict[Pair, Costs],
+    ) -> None:
         domains = [len(costs) for costs in unary]
         number = {pair: place for place, pair in enumerate(tables)}
         incoming: list[list[int]] = [[] for _ in unary]
@@ -53,7 +59,7 @@ class PackedMessages:
         self._forwards = np.arange(count), *_lists(later)
         self._backwards = np.arange(count)[::-1].copy(), *_lists(earlier)
         self._room = np.empty(max(domains))
-        self._loops = compiled_loops(sum(table.size for table in tables.values()))
+        self._loops = loops
 
     def sweep(self) -> float:
         """Update all variables in order, then all in reverse order; return what comes out on the way back."""

@@ -24,7 +24,7 @@ from .dominance import Dominance
 from .elimination import CostTable, WidthError, eliminate
 from .semiring import TableArithmetic
 
-EFFORT = Effort(sweep_entries=1 << 28, search_entries=1 << 27)
+EFFORT = Effort(sweep_entries=1 << 28, search_entries=1 << 27, least_gain=0.1)
 """The work for one step's problem: some seconds."""
 
 
