@@ -7,7 +7,7 @@ on the NumPy engine. All plans of a model are profiled together, and simulated w
 
     time        the simulated time of an iteration, against the median of iterations that run in turn
     transfers   the time in which the worker that transfers longest does so, against the same by a profile of
-                that plan alone, which is measured anew
+                that plan alone, measured again
     memory      the planned arenas, against the bytes that the engine allocates
 
 An error is the mean over the plans of how far the first is from the second, relative to the second.
