@@ -50,12 +50,13 @@ def show(model: str, frontiers: Sequence[Frontier]) -> None:
     """Print the points of every frontier, and what is proven."""
     console = wide_console()
     estimated = frontiers[0].cost_model != "simulated"
+    titles = ["step time", "memory of a worker"]
+    if estimated:
+        titles = ["estimated time", "estimated memory", "simulated time", "arena"]
     rows = table(
         "point",
         "workers",
-        "step time",
-        "memory of a worker",
-        *(("simulated", "arena") if estimated else ()),
+        *titles,
         "moved",
         "method",
         "computed again",

@@ -41,7 +41,7 @@ SWEEP_ENTRY_LIMIT = 48 << 30
 
 SEARCH_ENTRY_LIMIT = 13 << 30
 """The number of costs that a search for a bound may compute, estimated beforehand: about half a minute in
-compiled loops, and two minutes without them."""
+compiled loops."""
 
 RELAY_STATES = (100_000, 400_000, 800_000)
 """The states that a segment may need, for each pass forwards and backwards."""

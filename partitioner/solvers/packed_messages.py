@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -18,13 +18,14 @@ class PackedMessages:
     """Sweeps over a problem in compiled loops (`min_plus.compiled_loops`).
 
     A message is sent along each pair, from its first variable to its second. `tables` are given both ways.
+    These and the messages `sent` become views of what is packed.
     """
 
     def __init__(
         self,
         loops: Any,
         unary: Sequence[Costs],
-        tables: Mapping[Pair, Costs],
+        tables: dict[Pair, Costs],
         sent: dict[Pair, Costs],
     ) -> None:
         domains = [len(costs) for costs in unary]
@@ -37,6 +38,10 @@ class PackedMessages:
             (later if b > a else earlier)[a].append(place)
         distinct = {id(table): table for table in tables.values()}
         starts = dict(zip(distinct, _starts(table.size for table in distinct.values()), strict=False))
+        table_at = [starts[id(table)] for table in tables.values()]
+        packed = np.concatenate([table.ravel() for table in distinct.values()])
+        for (pair, table), start in zip(tables.items(), table_at, strict=True):
+            tables[pair] = packed[start : start + table.size].reshape(table.shape)
         message_at = _starts(domains[b] for _, b in number)
         self._messages = np.empty(message_at[-1])
         for pair, place in number.items():
@@ -45,8 +50,8 @@ class PackedMessages:
             sent[pair] = view
         chains = [max(len(before), len(after), 1) for before, after in zip(earlier, later, strict=True)]
         self._shared = (
-            np.concatenate([table.ravel() for table in distinct.values()]),
-            np.array([starts[id(table)] for table in tables.values()]),
+            packed,
+            np.array(table_at),
             self._messages,
             np.array(message_at),
             np.array([number[b, a] for a, b in number]),
