@@ -8,7 +8,7 @@
 bounds.) Plans come from searches for the least bytes and for the least step time, each at several amounts of
 memory (`within_memory.memory_front`), from their recombination (`recombine`), and from the baselines that are
 whole plans. Less memory is also bought by computing activations again, see `dataflow.recompute`. Every plan
-that a search measures is a candidate, not only what it returns; a plan is lowered once. Implemented in:
+that a search measures is a candidate, not only what it returns; a plan is measured once. Implemented in:
 `_Tried` (plans), `unbeaten` (the points).
 """
 
@@ -39,17 +39,6 @@ WHOLE = Space(replicate=True, feed="batch", keep=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Measures:
-    """How plans are measured."""
-
-    plan: Callable[[Graph, Plan], tuple[float, int]]
-    """Returns the simulated time of an iteration, and the largest arena of a worker in bytes."""
-
-    times: TaskTimes
-    """Returns the times of tasks."""
-
-
-@dataclass(frozen=True, slots=True)
 class Measured:
     """The time and memory that a plan takes."""
 
@@ -58,6 +47,17 @@ class Measured:
 
     peak_bytes: int
     """The largest arena of a worker."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """How plans are measured."""
+
+    of: Callable[[Graph], Callable[[Plan], Measured]]
+    """Returns the function that measures plans of a graph, for which it keeps what they share."""
+
+    times: TaskTimes
+    """Returns the times of tasks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +222,7 @@ class _Tried:
         self._workers = workers
         self._machine = machine
         self._segments = segments
-        self._measures = measures
+        self._measure = measures.of(graph)
         self._arenas: dict[object, int] = {}
 
     def search(self, method: Method, space: Space) -> None:
@@ -252,8 +252,8 @@ class _Tried:
         """Return the largest arena of a plan, which becomes a point."""
         choices = *plan.strategies.values(), *plan.layouts.values(), *plan.copies.items(), plan.written_order
         if choices not in self._arenas:
-            seconds, peak = self._measures.plan(self._graph, plan)
-            self._arenas[choices] = peak
-            made = replace(plan, step_seconds=seconds)
-            self.points.append(FrontierPoint(seconds, peak, made, self._segments))
+            taken = self._measure(plan)
+            self._arenas[choices] = taken.peak_bytes
+            made = replace(plan, step_seconds=taken.seconds)
+            self.points.append(FrontierPoint(taken.seconds, taken.peak_bytes, made, self._segments))
         return self._arenas[choices]
