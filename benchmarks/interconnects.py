@@ -24,7 +24,7 @@ from tofu.partitioner import Plan, lower, partition, peak_bytes
 from .frontiers import row
 from .record import Row, record_parts
 
-MODELS = {"wresnet-28-10": 64, "rnn-6-4k": 256, "gpt-12-768": 32}
+MODELS = {"wresnet-28-10": 64, "rnn-2-4096": 256, "gpt-6-768": 32}
 """The models, and the batch of each."""
 
 LINKS = ("pcie-8", "2x-p100-node", "dgx-1-v100", "dgx-a100")
