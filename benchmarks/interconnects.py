@@ -24,7 +24,7 @@ from tofu.partitioner import Plan, lower, partition, peak_bytes
 from .frontiers import row
 from .record import Row, record_parts
 
-MODELS = {"wresnet-28-10": 64, "rnn-2-4096": 256, "gpt-6-768": 32}
+MODELS = {"wresnet-16-4": 64, "rnn-2-4096": 256, "gpt-2-512": 32}
 """The models, and the batch of each."""
 
 LINKS = ("pcie-8", "2x-p100-node", "dgx-1-v100", "dgx-a100")
@@ -33,7 +33,7 @@ LINKS = ("pcie-8", "2x-p100-node", "dgx-1-v100", "dgx-a100")
 DEVICES = {2: "dgx-1-v100", 4: "dgx-1-v100", 8: "dgx-1-v100", 16: "2x-dgx-1-v100"}
 """The machine with each number of devices."""
 
-SEVERAL = "wresnet-28-10"
+SEVERAL = "wresnet-16-4"
 """The model that is searched over all numbers of devices."""
 
 MEMORY = 16 * 10**9

@@ -23,11 +23,13 @@ class Arena:
     """The bytes that are live at every tick."""
 
 
-def plan_arena(sizes: Integers, births: Integers, deaths: Integers, hosts: Integers) -> Arena:
+def plan_arena(
+    sizes: Integers, births: Integers, deaths: Integers, hosts: Integers, enough: int = 0
+) -> Arena:
     """Plan the arena of buffers that are live from `births` to `deaths`, both included.
 
     `hosts` are the buffers whose memory they take over, or their own numbers. A buffer that dies before it is
-    born needs no memory.
+    born needs no memory. An arena of `enough` is not made smaller.
     """
     merged_births, merged_deaths = births.copy(), deaths.copy()
     np.minimum.at(merged_births, hosts, births)
@@ -38,6 +40,6 @@ def plan_arena(sizes: Integers, births: Integers, deaths: Integers, hosts: Integ
     if not len(owners):
         return Arena(tuple(offsets.tolist()), 0, np.zeros(1, np.int64))
     aligned = -(-sizes[owners] // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
-    offsets[owners], nbytes = place(aligned, births[owners], deaths[owners])
+    offsets[owners], nbytes = place(aligned, births[owners], deaths[owners], enough)
     live = live_sizes(sizes[owners], births[owners], deaths[owners])
     return Arena(tuple(offsets[hosts].tolist()), nbytes, live)

@@ -290,14 +290,16 @@ class _PlacedUses:
         place = np.empty_like(by_worker)
         place[by_worker] = np.arange(len(by_worker))
         ends = np.searchsorted(owners[by_worker], np.arange(self.regions.plan.workers + 1))
-        arenas: dict[bytes, int] = {}
+        done: set[bytes] = set()
+        largest = 0
         for begin, end in pairwise(ends.tolist()):
             own = by_worker[begin:end]
             each = sizes[own], births[own], deaths[own], place[hosts[own]] - begin
             key = np.concatenate(each).tobytes()
-            if key not in arenas:
-                arenas[key] = plan_arena(*each).nbytes
-        return max(arenas.values(), default=0)
+            if key not in done:
+                done.add(key)
+                largest = max(largest, plan_arena(*each, enough=largest).nbytes)
+        return largest
 
     def _lifetimes(self) -> tuple[_Integers, _Integers]:
         """Return the first and the last tick of every buffer."""
