@@ -6,9 +6,8 @@ The search starts from the refined plan and prunes sequences that no best plan n
 rest stay small, elimination solves it at once. Otherwise the search continues until the gap between plan and
 bound is closed or the limit of work is reached, see `solvers.anytime`. If a gap is left, the moves of
 `refine` go on from the plan that was found. If a class has too many sequences, the steps are searched as
-`many_steps` describes. That relaxation knows nothing of what is kept or repeated, so the refined plan is
-returned if the problem allows this. Implemented in: `problem.factor_graph.joint_choices` (the
-sequences), `_solve`, `solvers.dominance`, `solvers.anytime`, `refine.moved`.
+`many_steps` describes. Implemented in: `problem.factor_graph.joint_choices` (the sequences), `_solve`,
+`solvers.dominance`, `solvers.anytime`, `refine.moved`.
 
 Guarantees: no plan of the recursion costs less than `lower_bound`.
 """
@@ -60,7 +59,7 @@ def exact(problem: Problem, workers: int, report: Report = unheard) -> Solution:
         for number, shape in enumerate(problem.shapes)
     ]
     if max(counts) > SEQUENCE_LIMIT:
-        return plan if problem.priced else many_steps(problem, plan, report)
+        return many_steps(problem, plan, report)
     return _solve(problem, plan, report)
 
 
