@@ -61,7 +61,7 @@ def least_outside(needed: Boxes, owned: Boxes, groups: int) -> Counts:
 
 
 def _collected(produced: _Sizes, owned: _Sizes, terms: Counts) -> Counts:
-    """Count the elements that owners fetch at least from those who computed so many terms."""
+    """Count the elements that owners fetch at least, each as many times as there are `terms`."""
     counts: Counts = (terms[..., None] * owned.elements - _overlap(produced, owned)).sum(axis=-1)
     return counts
 
