@@ -105,7 +105,7 @@ class _Moving:
 
 
 def _changed(graph: Graph, plan: Plan, proposals: Iterable[_Proposal]) -> Plan:
-    """Return a plan with other ways of tensors."""
+    """Return a plan with other ways of tensors; it has no bound if it moves less than plans of its space."""
     layouts, copies = dict(plan.layouts), dict(plan.copies)
     for proposal in proposals:
         way = proposal.way
@@ -123,7 +123,7 @@ def _changed(graph: Graph, plan: Plan, proposals: Iterable[_Proposal]) -> Plan:
         found,
         cost_bytes=totals[-1],
         step_cost_bytes=tuple(after - before for before, after in pairwise(totals)),
-        lower_bound_bytes=min(plan.lower_bound_bytes, totals[-1]),
+        lower_bound_bytes=plan.lower_bound_bytes if plan.lower_bound_bytes <= totals[-1] else 0,
     )
 
 
