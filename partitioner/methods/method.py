@@ -37,6 +37,11 @@ class Method:
     takes_mesh: bool = False
     """Whether a mesh may follow its name after a colon, as in `megatron:dp4-tp2`."""
 
+    simulates: bool = False
+    """Whether it minimises the simulated time of an iteration: its function is a `Composition` that takes a
+    machine, a `Sampling` and `watch` as well.
+    """
+
     takes_constraints: bool = False
     """Whether it finds plans within pins and prohibitions."""
 

@@ -32,9 +32,10 @@ from ..solvers.anytime import Report
 from ..solvers.errors import SolverError
 from .baselines import all_row, equal_chop, icml18, spartan
 from .exact import exact
+from .flexflow.search import flexflow
 from .manual import layout_pins, manual, read_layouts
 from .meshes.methods import data_parallel, megatron, megatron_sp, zero_3
-from .method import Method, Search, every_method, register
+from .method import Composition, Method, Search, every_method, register
 from .recursive import recursion_bound, recursive
 from .refine import refine
 from .settings import SearchSettings
@@ -80,6 +81,7 @@ for _method in (
     Method("zero-3", zero_3, composes=True, page=BASELINES),
     Method("megatron", megatron, composes=True, takes_mesh=True, page=BASELINES),
     Method("megatron-sp", megatron_sp, composes=True, takes_mesh=True, page=BASELINES),
+    Method("flexflow", flexflow, composes=True, simulates=True, slow=True, page="methods/flexflow.md"),
     Method("manual", manual, takes_constraints=True, takes_layouts=True, page=BASELINES, trusted=True),
 ):
     register(_method)
@@ -112,7 +114,11 @@ def find_plan(graph: Graph, workers: int, settings: SearchSettings) -> Plan:
     if method.composes:
         _require_free(settings, f"the method {method.name!r} makes a whole plan")
         validate(graph)
-        made: Plan = method.search(graph, workers, settings.space())
+        search: Composition = method.search
+        if method.simulates:
+            machine = settings.simulated_machine(workers)
+            search = partial(search, machine=machine, sampling=settings.sampling, watch=settings.watch)
+        made = search(graph, workers, settings.space())
         return replace(made, space=settings.space(), search_seconds=time.perf_counter() - start)
     problem, method = prepared(graph, workers, settings)
     solution = searched(problem, workers, method, settings.report)

@@ -39,6 +39,7 @@ from ..layouts.step_split import Layout, Strategies, check_strategies, is_steppe
 from .assignment import Tasks, Versions
 from .form_document import decode_form, encode_form
 from .origin import PlanOrigin
+from .sampling import Sampling
 from .space import SPLIT, Space, parse_feed
 from .unproven import ENTRIES_COUNTED, UnprovenStep
 
@@ -119,6 +120,14 @@ class Plan(NotebookDisplay):
     """The simulated time of one iteration, if a machine was given that says how fast its devices are; plan
     files do not keep it.
     """
+
+    step_bound_seconds: float | None = field(default=None, compare=False)
+    """No order of the plan's tasks and transfers takes less: the longest chain of those that need each other,
+    or the time in which the busiest device or link is occupied. Known if `step_seconds` is.
+    """
+
+    sampling: Sampling | None = None
+    """The seed and the budget of a random search; None for all others."""
 
     graph: Graph | None = field(default=None, compare=False, repr=False)
     """The graph that the plan is for, if known; plan files do not keep it."""
@@ -374,6 +383,8 @@ def encode_plan(plan: Plan) -> str:
         }
     if plan.unproven:
         head["unproven"] = [dataclasses.asdict(step) for step in plan.unproven]
+    if plan.sampling is not None:
+        head["sampling"] = dataclasses.asdict(plan.sampling)
     if plan.source is not None:
         head["source"] = dataclasses.asdict(plan.source)
     if plan.written_order is not None:
@@ -415,7 +426,7 @@ def decode_plan(data: bytes) -> Plan:
         raise PlanError(f'"version" is {version}; this Tofu reads versions {VERSIONS[0]} and {VERSIONS[1]}')
     keys = ("fingerprint", "method", "workers", "factors", "cost_bytes", "step_cost_bytes")
     expected = ("format", "version", *keys, "lower_bound_bytes", "tensors", "operations")
-    optional = ("source", "space", "unproven", *(("order", "copies") if version == 2 else ()))
+    optional = ("source", "space", "unproven", "sampling", *(("order", "copies") if version == 2 else ()))
     expect_keys(head, expected, "the file", optional=optional)
     factors = tuple(
         number_between(factor, f"factors[{i}]", 2, WORKER_LIMIT)
@@ -452,6 +463,7 @@ def decode_plan(data: bytes) -> Plan:
         lower_bound_bytes=number_between(head["lower_bound_bytes"], "lower_bound_bytes", 0, cost_bytes),
         space=_space(head["space"]) if "space" in head else SPLIT,
         source=_source(head["source"]) if "source" in head else None,
+        sampling=_sampling(head["sampling"]) if "sampling" in head else None,
         unproven=tuple(
             _unproven(step, len(factors), f"unproven[{i}]")
             for i, step in enumerate(typed(head.get("unproven", []), list, "unproven"))
@@ -469,6 +481,18 @@ def decode_plan(data: bytes) -> Plan:
             for name, listed in typed_object(head.get("copies", {}), "copies").items()
         },
     )
+
+
+def _sampling(value: object) -> Sampling:
+    entry = typed_object(value, "sampling")
+    names = tuple(each.name for each in dataclasses.fields(Sampling))
+    expect_keys(entry, names, "sampling")
+    found = Sampling(**{name: entry[name] for name in names})
+    try:
+        found.check()
+    except PlanError as error:
+        raise PlanError(f"sampling: {error}") from error
+    return found
 
 
 def _space(value: object) -> Space:

@@ -32,3 +32,8 @@ def data_parallel(soap: Soap, drawables: Sequence[Drawable]) -> list[Configurati
         along(decision, drawable, _ORDER, soap.workers)
         for decision, drawable in zip(soap.decisions, drawables, strict=True)
     ]
+
+
+def candidates(soap: Soap, drawables: Sequence[Drawable]) -> dict[str, list[Configuration]]:
+    """Return the strategies of experts for a graph, by the names of their methods."""
+    return {"data-parallel": data_parallel(soap, drawables)}

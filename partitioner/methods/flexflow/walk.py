@@ -7,6 +7,7 @@ from random import Random
 
 from ....machines.machine import Machine
 from ....simulator.simulation import Simulation
+from ....simulator.timeline import Timeline
 from ....simulator.times import TaskTimes
 from .configurations import Configuration, Drawable
 from .strategy import Strategies
@@ -38,6 +39,11 @@ class StrategyWalk:
     def cost(self) -> int:
         """Return the nanoseconds of an iteration."""
         return self._simulation.nanoseconds
+
+    @property
+    def timeline(self) -> Timeline:
+        """Return the time line of an iteration."""
+        return self._simulation.timeline
 
     def propose(self, draw: Random) -> int:
         """Give a decision another configuration, both drawn with equal probabilities."""
