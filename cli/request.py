@@ -78,9 +78,7 @@ class Request:
         )
         return cls(workers, settings, found, parse_limit(memory, "--memory", found))
 
-    def drawing(
-        self, seed: int, proposals: int | None, beta: float | None, seconds: float | None
-    ) -> Request:
+    def drawing(self, seed: int, proposals: int | None, beta: float | None, seconds: float | None) -> Request:
         """Return the request with the seed and the budget of methods that draw."""
         from ..partitioner.plans.sampling import Sampling
 

@@ -32,6 +32,7 @@ from ..solvers.anytime import Report
 from ..solvers.errors import SolverError
 from .baselines import all_row, equal_chop, icml18, spartan
 from .exact import exact
+from .flexflow.experts import one_weird_trick_plan, wu_2016_plan
 from .flexflow.search import flexflow
 from .manual import layout_pins, manual, read_layouts
 from .meshes.methods import data_parallel, megatron, megatron_sp, zero_3
@@ -41,6 +42,7 @@ from .refine import refine
 from .settings import SearchSettings
 
 BASELINES = "methods/baselines.md"
+FLEXFLOW = "methods/flexflow.md"
 
 for _method in (
     Method(
@@ -81,7 +83,9 @@ for _method in (
     Method("zero-3", zero_3, composes=True, page=BASELINES),
     Method("megatron", megatron, composes=True, takes_mesh=True, page=BASELINES),
     Method("megatron-sp", megatron_sp, composes=True, takes_mesh=True, page=BASELINES),
-    Method("flexflow", flexflow, composes=True, simulates=True, slow=True, page="methods/flexflow.md"),
+    Method("one-weird-trick", one_weird_trick_plan, composes=True, page=FLEXFLOW),
+    Method("wu-2016", wu_2016_plan, composes=True, page=FLEXFLOW),
+    Method("flexflow", flexflow, composes=True, simulates=True, slow=True, page=FLEXFLOW),
     Method("manual", manual, takes_constraints=True, takes_layouts=True, page=BASELINES, trusted=True),
 ):
     register(_method)

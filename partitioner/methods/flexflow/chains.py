@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from random import Random
 
 from ...plans.sampling import Sampling
-from .configurations import Configuration
 from .metropolis import metropolis
+from .strategy import Strategy
 from .walk import StrategyWalk
 
 _NANOSECONDS = 1_000_000_000
@@ -48,7 +48,7 @@ class Found:
     nanoseconds: int
     """The time of an iteration."""
 
-    strategy: tuple[Configuration, ...]
+    strategy: Strategy
     """The configuration of each decision."""
 
 

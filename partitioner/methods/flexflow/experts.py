@@ -1,39 +1,48 @@
-"""Strategies that experts use, of which searches start."""
+"""Strategies that experts use, of which searches start, and which are methods of their own."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from math import prod
+from collections.abc import Callable
+from dataclasses import replace
 
-from .configurations import Configuration, Drawable, Holders, run_of
-from .soap import Decision, Kind, Soap
+from ....dataflow.graph import Graph
+from ....errors import PlanError
+from ...plans.plan import Plan
+from ...plans.space import Space
+from .data_parallel import data_parallel
+from .one_weird_trick import one_weird_trick
+from .soap import find_soap
+from .strategy import Strategies, Strategy
+from .wu_2016 import wu_2016
 
-_ORDER = (Kind.REPLICA, Kind.SAMPLE, Kind.PARAMETER, Kind.ATTRIBUTE)
-
-
-def along(decision: Decision, drawable: Drawable, order: Sequence[Kind], workers: int) -> Configuration:
-    """Return the configuration with the most parts along the first kind of dimension, then the next ones."""
-
-    def rank(degrees: tuple[int, ...]) -> tuple[int, ...]:
-        pairs = list(zip(decision.dimensions, degrees, strict=True))
-        return tuple(prod(d for dimension, d in pairs if dimension.kind is kind) for kind in order)
-
-    degrees = max(drawable.degrees, key=rank)
-    tasks = prod(degrees)
-    parts = zip(decision.dimensions, degrees, strict=True)
-    reduces = any(each.reduces and degree > 1 for each, degree in parts)
-    holders = Holders.ALL if reduces else Holders.PARTS
-    return Configuration(degrees, run_of(0, tasks, tasks, workers), holders)
+EXPERTS: dict[str, Callable[[Strategies], Strategy]] = {
+    "data-parallel": data_parallel,
+    "one-weird-trick": one_weird_trick,
+    "wu-2016": wu_2016,
+}
 
 
-def data_parallel(soap: Soap, drawables: Sequence[Drawable]) -> list[Configuration]:
-    """Split all that has samples along them, and keep weights on every worker."""
-    return [
-        along(decision, drawable, _ORDER, soap.workers)
-        for decision, drawable in zip(soap.decisions, drawables, strict=True)
-    ]
+def candidates(strategies: Strategies) -> dict[str, Strategy]:
+    """Return the strategies of the experts that know such graphs, by name."""
+    found = {}
+    for name, expert in EXPERTS.items():
+        try:
+            found[name] = expert(strategies)
+        except PlanError:
+            continue
+    return found
 
 
-def candidates(soap: Soap, drawables: Sequence[Drawable]) -> dict[str, list[Configuration]]:
-    """Return the strategies of experts for a graph, by the names of their methods."""
-    return {"data-parallel": data_parallel(soap, drawables)}
+def one_weird_trick_plan(graph: Graph, workers: int, space: Space) -> Plan:
+    """Return the plan of one weird trick. Raises PlanError for a graph that lacks one kind of layer."""
+    return _plan("one-weird-trick", graph, workers, space)
+
+
+def wu_2016_plan(graph: Graph, workers: int, space: Space) -> Plan:
+    """Return the plan of Wu et al. Raises PlanError for a graph without two recurrent layers."""
+    return _plan("wu-2016", graph, workers, space)
+
+
+def _plan(name: str, graph: Graph, workers: int, space: Space) -> Plan:
+    strategies = Strategies(find_soap(graph, workers), space)
+    return replace(strategies.plan(EXPERTS[name](strategies)), method=name)

@@ -43,10 +43,12 @@ def flexflow(
     drawn = drawables(soap.decisions, workers)
     strategies, times = Strategies(soap, space), task_times(graph, machine, workers)
     draw = Random(f"{sampling.seed} first")
-    starts = [*candidates(soap, drawn).values(), [each.draw(draw) for each in drawn]]
+    starts = [*candidates(strategies).values(), tuple(each.draw(draw) for each in drawn)]
     chains = Chains(len(starts), sampling, watch)
     found = least(
-        chains.run(StrategyWalk(strategies, drawn, start, machine, times), Random(f"{sampling.seed} {number}"))
+        chains.run(
+            StrategyWalk(strategies, drawn, start, machine, times), Random(f"{sampling.seed} {number}")
+        )
         for number, start in enumerate(starts)
     )
     timeline = StrategyWalk(strategies, drawn, found.strategy, machine, times).timeline

@@ -132,9 +132,7 @@ class _Finder:
             for number in members:
                 decision_of[number] = len(decisions)
             decisions.append(self._sums_of(members) if len(members) > 1 else self._alone(members[0]))
-        return Soap(
-            self.graph, self.workers, tuple(decisions), tuple(decision_of), self.batch, self.indexing
-        )
+        return Soap(self.graph, self.workers, tuple(decisions), tuple(decision_of), self.batch, self.indexing)
 
     def _reach_back(self) -> None:
         """Find the batch of operations that read none, such as first states, from those that read them."""

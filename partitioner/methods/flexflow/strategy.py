@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ....analyzer.bind.bound import Bound
-from ....analyzer.indices.region import Boxes, Region, to_region, to_regions
+from ....analyzer.indices.region import Boxes, Region, to_regions
 from ....dataflow.graph import Operation, Role
 from ....programs.parts import Holding, Task
 from ...layouts.forms import Form, Parts, Spread, Steps
@@ -27,6 +27,9 @@ from ...plans.space import Space
 from ...problem.sequences import by_batch
 from .configurations import Configuration, Holders
 from .soap import Soap
+
+Strategy = tuple[Configuration, ...]
+"""The configuration of each decision."""
 
 
 class Change(NamedTuple):
