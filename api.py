@@ -24,10 +24,10 @@ from .partitioner import (
     peak_bytes,
 )
 from .partitioner.costs.movement import Movements
-from .partitioner.methods.flexflow.chains import Watch
 from .partitioner.methods.frontier import WHOLE, Frontier, Measures, find_frontier
 from .partitioner.methods.manual import Layouts
 from .partitioner.methods.method import Search, find_method
+from .partitioner.methods.simulated import Watch
 from .partitioner.methods.tensoropt import find_modelled_frontier
 from .partitioner.methods.within_memory import Limit, parse_limit
 from .partitioner.plans.sampling import Sampling

@@ -58,7 +58,7 @@ def sampling_options(command: Command) -> Command:
                 "--beta",
                 type=click.FloatRange(0, min_open=True),
                 help="Inverse temperature: a proposal that is slower by 1 / beta is accepted with "
-                "probability 1 / e; 500 if left out.",
+                "probability 1 / e; 2,000 if left out.",
             ),
             click.option(
                 "--seconds",

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ..dataflow.graph import Graph
     from ..machines.machine import Machine
     from ..partitioner import Fitting, SearchSettings
-    from ..partitioner.methods.flexflow.chains import Watch
+    from ..partitioner.methods.simulated import Watch
     from ..partitioner.methods.within_memory import Limit
     from ..programs.program import PartitionedGraph
     from ..simulator.timeline import Timeline

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from rich.console import Console
 from rich.status import Status
 
-from ..partitioner.methods.flexflow.chains import SearchProgress
+from ..partitioner.methods.simulated import SearchProgress
 from ..support.wording import counted
 from .console import on_terminal, wide_console
 from .units import format_bytes, format_seconds

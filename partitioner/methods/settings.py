@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 
 from ...dataflow.graph import Graph
 from ...errors import PlanError
 from ...machines.machine import Machine
 from ...machines.machine_file import load_machine
 from ...simulator.times import task_times
+from ..plans.plan import Plan
 from ..plans.sampling import Sampling
 from ..plans.space import Space, parse_feed
 from ..problem.constraints import Constraint
@@ -18,11 +19,16 @@ from ..problem.problem import Objective
 from ..problem.step_time import StepTime
 from ..problem.transfer_time import TransferTime
 from ..solvers.anytime import Report
-from .flexflow.chains import Watch
 from .manual import Layouts
 from .method import Method, Search, every_method, find_method
+from .simulated import Watch
 
 OBJECTIVES = ("bytes", "time", "step-time")
+
+
+def any_memory(plan: Plan) -> bool:
+    """Let every plan fit."""
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +66,11 @@ class SearchSettings:
     report: Report | None = None
     """Called with the progress, by methods that report it."""
 
-    sampling: Sampling = Sampling()
+    sampling: Sampling = field(default_factory=Sampling)
     """The seed and the budget of methods that draw."""
+
+    fits: Callable[[Plan], bool] = any_memory
+    """Tells methods that simulate whether a plan fits the memory of each worker."""
 
     watch: Watch | None = None
     """Called with the progress, by methods that simulate."""
@@ -111,8 +120,8 @@ class SearchSettings:
         found = self.known_machine()
         if found is None:
             raise PlanError(
-                f"the method {self.chosen_method().name!r} simulates iterations on a machine; give a preset's "
-                "name, a file or a Machine (--machine)"
+                f"the method {self.chosen_method().name!r} simulates iterations on a machine; give a "
+                "preset's name, a file or a Machine (--machine)"
             )
         found.check_workers(workers)
         return found

@@ -485,9 +485,8 @@ def decode_plan(data: bytes) -> Plan:
 
 def _sampling(value: object) -> Sampling:
     entry = typed_object(value, "sampling")
-    names = tuple(each.name for each in dataclasses.fields(Sampling))
-    expect_keys(entry, names, "sampling")
-    found = Sampling(**{name: entry[name] for name in names})
+    expect_keys(entry, ("seed", "proposals", "beta", "seconds"), "sampling")
+    found = Sampling(**entry)  # type: ignore[arg-type]  # check tells
     try:
         found.check()
     except PlanError as error:

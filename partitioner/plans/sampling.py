@@ -23,7 +23,7 @@ class Sampling:
     proposals: int | None = None
     """The most proposals of a chain; None for `PROPOSALS`, or as many as fit into the seconds."""
 
-    beta: float = 500.0
+    beta: float = 2000.0
     """The inverse temperature: a proposal that makes an iteration longer by 1 / beta of the first strategy's
     time is accepted with probability 1 / e.
     """
@@ -38,9 +38,10 @@ class Sampling:
         count = self.proposals
         if count is not None and (isinstance(count, bool) or not isinstance(count, int) or count < 1):
             raise PlanError(f"the number of proposals is {count!r}; give a whole number, 1 or larger")
-        for name, value in (("beta", self.beta), ("seconds", self.seconds)):
+        given = [("beta", self.beta)] + ([] if self.seconds is None else [("seconds", self.seconds)])
+        for name, value in given:
             number = isinstance(value, int | float) and not isinstance(value, bool)
-            if value is not None and not (number and isfinite(value) and value > 0):
+            if not (number and isfinite(value) and value > 0):
                 raise PlanError(f"{name} is {value!r}; give a number larger than 0")
 
     @property

@@ -3,53 +3,29 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
 from ...plans.sampling import Sampling
+from ..simulated import SearchProgress, Watch
 from .metropolis import metropolis
-from .strategy import Strategy
-from .walk import StrategyWalk
+from .walk import State, StrategyWalk
 
 _NANOSECONDS = 1_000_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class SearchProgress:
-    """How far a random search has come."""
-
-    seconds: float
-    """The simulated time of an iteration of the best plan so far."""
-
-    chain: int
-    """The number of the chain that runs, from 1 on."""
-
-    chains: int
-    """The number of chains."""
-
-    proposals: int
-    """The proposals of all chains so far."""
-
-    per_second: float
-    """The proposals per second."""
-
-
-Watch = Callable[[SearchProgress], None]
-"""Called with the progress, at most ten times a second, and at the end."""
-
 _OFTEN = 0.1
+"""The seconds between two reports of the progress."""
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """The best strategy that chains visited."""
+class Visited:
+    """A state that a chain visited, better than all before."""
 
     nanoseconds: int
     """The time of an iteration."""
 
-    strategy: Strategy
-    """The configuration of each decision."""
+    state: State
+    """The state."""
 
 
 class Chains:
@@ -64,47 +40,53 @@ class Chains:
         self._chain = 0
         self._best = 0
 
-    def run(self, walk: StrategyWalk, draw: Random, beta: Callable[[int], float] | None = None) -> Found:
-        """Run a chain, and return the best strategy that it visits.
+    def run(
+        self, walk: StrategyWalk, draw: Random, warmth: Callable[[float], float] = lambda spent: 1.0
+    ) -> list[Visited]:
+        """Run a chain, and return its first state and each that was better than all before.
 
-        `beta` gives the inverse temperature of each proposal, if it is not the same for all.
+        `warmth` divides beta; it is given the part of the chain's budget that is spent.
         """
-        constant = self._sampling.beta / max(walk.cost, 1)
-        begin = time.perf_counter()
+        begin = now = better_then = time.perf_counter()
         self._chain += 1
-        seconds = None
-        if self._sampling.seconds is not None:
-            left = self._start + self._sampling.seconds - begin
-            seconds = left / (self._count - self._chain + 1)
-        best, found, found_at, found_then = walk.cost, tuple(walk.strategy), 0, begin
-        most = self._sampling.most
-        for number, accepted in enumerate(metropolis(walk, draw, beta or (lambda _: constant)), 1):
-            if accepted and walk.cost < best:
-                best, found, found_at = walk.cost, tuple(walk.strategy), number
-                found_then = time.perf_counter() if seconds is not None else begin
+        limit, most = self._seconds(begin), self._sampling.most
+        found, better_at, number = [Visited(walk.cost, tuple(walk.strategy))], 0, 0
+        beta = self._sampling.beta / max(walk.cost, 1)
+
+        def part() -> float:
+            of_time = 0.0 if limit is None else (now - begin) / limit
+            return max(of_time, 0.0 if most is None else number / most)
+
+        def idle() -> float:
+            of_time = 0.0 if limit is None else (now - better_then) / limit
+            return max(of_time, 0.0 if most is None else (number - better_at) / most)
+
+        for accepted in metropolis(walk, draw, lambda _: beta / warmth(part())):
+            number += 1
+            now = begin if limit is None else time.perf_counter()
+            if accepted and walk.cost < found[-1].nanoseconds:
+                found.append(Visited(walk.cost, tuple(walk.strategy)))
+                better_at, better_then = number, now
             self._proposals += 1
-            self._show(best)
-            if most is not None and (number >= most or 2 * (number - found_at) >= most):
+            self._show(found[-1].nanoseconds)
+            if part() >= 1 or 2 * idle() >= 1:
                 break
-            if seconds is not None:
-                now = time.perf_counter()
-                if now - begin >= seconds or 2 * (now - found_then) >= seconds:
-                    break
-        return Found(best, found)
+        return found
+
+    def _seconds(self, now: float) -> float | None:
+        """Return an even share of the seconds that are left; None without a limit."""
+        if self._sampling.seconds is None:
+            return None
+        left = self._start + self._sampling.seconds - now
+        return max(left, 1e-9) / max(self._count - self._chain + 1, 1)
 
     def _show(self, best: int) -> None:
         self._best = min(self._best or best, best)
-        now = time.perf_counter() if self._watch is not None else 0.0
-        if self._watch is not None and now - self._shown >= _OFTEN:
-            self._shown = now
-            per_second = self._proposals / (now - self._start)
-            self._watch(
-                SearchProgress(
-                    self._best / _NANOSECONDS, self._chain, self._count, self._proposals, per_second
-                )
-            )
-
-
-def least(found: Iterable[Found]) -> Found:
-    """Return the one with the least time, the first of equal ones."""
-    return min(found, key=lambda each: each.nanoseconds)
+        if self._watch is None:
+            return
+        now = time.perf_counter()
+        if now - self._shown < _OFTEN:
+            return
+        self._shown = now
+        seconds, per_second = self._best / _NANOSECONDS, self._proposals / (now - self._start)
+        self._watch(SearchProgress(seconds, self._chain, self._count, self._proposals, per_second))

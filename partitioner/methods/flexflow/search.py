@@ -16,46 +16,39 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
-from ....dataflow.graph import Graph
-from ....machines.machine import Machine
 from ....simulator.times import task_times
 from ...plans.plan import Plan
-from ...plans.sampling import Sampling
-from ...plans.space import Space
-from .chains import Chains, Watch, least
+from ..simulated import SimulatedSearch
+from .chains import Chains, Visited
 from .configurations import drawables
 from .experts import candidates
 from .soap import find_soap
 from .strategy import Strategies
-from .walk import StrategyWalk
+from .walk import StrategyWalk, redraw, simulated
 
 
-def flexflow(
-    graph: Graph,
-    workers: int,
-    space: Space,
-    machine: Machine,
-    sampling: Sampling,
-    watch: Watch | None = None,
-) -> Plan:
+def flexflow(asked: SimulatedSearch) -> Plan:
     """Return the fastest plan that a chain from each initial candidate visits."""
-    soap = find_soap(graph, workers)
-    drawn = drawables(soap.decisions, workers)
-    strategies, times = Strategies(soap, space), task_times(graph, machine, workers)
-    draw = Random(f"{sampling.seed} first")
-    starts = [*candidates(strategies).values(), tuple(each.draw(draw) for each in drawn)]
-    chains = Chains(len(starts), sampling, watch)
-    found = least(
-        chains.run(
-            StrategyWalk(strategies, drawn, start, machine, times), Random(f"{sampling.seed} {number}")
-        )
-        for number, start in enumerate(starts)
-    )
-    timeline = StrategyWalk(strategies, drawn, found.strategy, machine, times).timeline
+    soap = find_soap(asked.graph, asked.workers)
+    drawn = drawables(soap.decisions, asked.workers)
+    strategies = Strategies(soap, asked.space)
+    times = task_times(asked.graph, asked.machine, asked.workers)
+    seed = asked.sampling.seed
+    first = Random(f"{seed} first")
+    starts = [*candidates(strategies).values(), tuple(each.draw(first) for each in drawn)]
+    chains = Chains(len(starts), asked.sampling, asked.watch)
+    found: list[Visited] = []
+    for number, start in enumerate(starts):
+        simulation = simulated(strategies, start, asked.machine, times)
+        walk = StrategyWalk(simulation, strategies, start, redraw(drawn))
+        found.append(chains.run(walk, Random(f"{seed} {number}"))[-1])
+    best = min(found, key=lambda each: each.nanoseconds)
+    strategy = tuple(each for each in best.state if each is not None)
+    timeline = simulated(strategies, strategy, asked.machine, times).timeline
     return replace(
-        strategies.plan(found.strategy),
+        strategies.plan(strategy),
         method="flexflow",
-        sampling=sampling,
+        sampling=asked.sampling,
         step_seconds=timeline.seconds,
         step_bound_seconds=timeline.bound_seconds,
     )

@@ -44,6 +44,10 @@ class Change(NamedTuple):
     stops: Mapping[str, Sequence[Holding]]
     """The holdings in which partial results are reduced on their way."""
 
+    def with_other(self, other: Change) -> Change:
+        """Return both changes."""
+        return Change(*({**mine, **its} for mine, its in zip(self, other, strict=True)))
+
 
 @dataclass(frozen=True, slots=True)
 class _Home:
@@ -57,9 +61,6 @@ class _Home:
 
     stop: tuple[Holding, ...] | None
     """Where partial results are reduced on their way, if there is such a place."""
-
-    reduced: bool
-    """Whether the parts are not those that the operation makes."""
 
 
 class Strategies:
@@ -107,7 +108,7 @@ class Strategies:
             self._changes[key] = Change(done, held, stops)
         return self._changes[key]
 
-    def whole(self, strategy: Sequence[Configuration]) -> Change:
+    def whole(self, strategy: Strategy) -> Change:
         """Return what all decisions do, and where inputs are held."""
         held = Held()
         shapes = {tensor.name: tensor.shape for tensor in self.soap.graph.tensors}
@@ -123,16 +124,24 @@ class Strategies:
             stops.update(change.stops)
         return Change(done, homes, stops)
 
-    def plan(self, strategy: Sequence[Configuration]) -> Plan:
+    def forms(self, number: int, configuration: Configuration) -> tuple[dict[str, Form], dict[str, Form]]:
+        """Return the forms of a decision's operations, and of the tensors of which it decides."""
+        operations: dict[str, Form] = {}
+        tensors: dict[str, Form] = {}
+        for operation, form in self._forms(number, configuration):
+            operations[operation.name] = form
+            for tensor, home in self._homes_of(number, operation, form, configuration.holders):
+                tensors[self.soap.graph.tensors[tensor].name] = home.form
+        return operations, tensors
+
+    def plan(self, strategy: Strategy) -> Plan:
         """Return the plan of a strategy."""
         operations: dict[str, Form] = {}
         tensors = dict(self.sources)
         for number, configuration in enumerate(strategy):
-            for operation, form in self._forms(number, configuration):
-                operations[operation.name] = form
-                for tensor, home in self._homes_of(number, operation, form, configuration.holders):
-                    if home.reduced or tensor in self._decides:
-                        tensors[self.soap.graph.tensors[tensor].name] = home.form
+            done, held = self.forms(number, configuration)
+            operations.update(done)
+            tensors.update(held)
         return compose(self.soap.graph, self.soap.workers, operations, tensors)
 
     def _forms(self, number: int, configuration: Configuration) -> Iterator[tuple[Operation, Spread]]:
@@ -180,19 +189,19 @@ def _home(split: OperationParts, made: Boxes, stays: bool, holders: Holders) -> 
     if stays and split.terms > 1:
         terms = split.term.tolist()
         with_terms = tuple(dict.fromkeys(zip(workers, regions, terms, strict=True)))
-        return _Home(Parts(with_terms), tuple(Holding(*part) for part in with_terms), None, False)
+        return _Home(Parts(with_terms), tuple(Holding(*part) for part in with_terms), None)
     parts = tuple(dict.fromkeys(zip(workers, regions, strict=True)))
     if split.terms == 1:
-        return _Home(Parts(parts), _held(parts), None, False)
+        return _Home(Parts(parts), _held(parts), None)
     shares = parts
     if holders is not Holders.FIRST and parts[0][1]:
         cut = shared_out(np.array([region for _, region in parts], np.int64))
         shares = tuple(zip((worker for worker, _ in parts), to_regions(cut), strict=True))
     if holders is Holders.ALL:
-        return _Home(Parts(parts), _held(parts), None if shares == parts else _held(shares), True)
+        return _Home(Parts(parts), _held(parts), None if shares == parts else _held(shares))
     first = {region: worker for worker, region in reversed(shares)}
     parts = tuple((worker, region) for region, worker in reversed(first.items()))
-    return _Home(Parts(parts), _held(parts), None, True)
+    return _Home(Parts(parts), _held(parts), None)
 
 
 def _held(parts: Iterable[tuple[int, Region]]) -> tuple[Holding, ...]:

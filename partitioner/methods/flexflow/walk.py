@@ -2,65 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from random import Random
 
 from ....machines.machine import Machine
 from ....simulator.simulation import Simulation
-from ....simulator.timeline import Timeline
 from ....simulator.times import TaskTimes
 from .configurations import Configuration, Drawable
-from .strategy import Strategies
+from .strategy import Change, Strategies, Strategy
+
+State = tuple[Configuration | None, ...]
+"""The configuration of each decision; None if it does what the first plan says."""
+
+Move = Callable[[Random, Sequence[Configuration | None]], Mapping[int, Configuration]]
+"""Draws new configurations of some decisions; none if it draws a move that is not possible."""
 
 
 class StrategyWalk:
-    """A strategy. A proposal gives a random decision a random configuration (FlexFlow, section 6.2)."""
+    """A state that moves change."""
 
-    def __init__(
-        self,
-        strategies: Strategies,
-        drawables: Sequence[Drawable],
-        strategy: Sequence[Configuration],
-        machine: Machine,
-        times: TaskTimes | None = None,
-    ) -> None:
-        self.strategy = list(strategy)
+    def __init__(self, simulation: Simulation, strategies: Strategies, state: State, move: Move) -> None:
+        """`simulation` is that of the state."""
+        self.strategy = list(state)
         """The configuration of each decision."""
-        soap, whole = strategies.soap, strategies.whole(strategy)
-        self._simulation = Simulation(
-            soap.graph, machine, soap.workers, whole.tasks, whole.holdings, stops=whole.stops, times=times
-        )
+        self._simulation = simulation
         self._strategies = strategies
-        self._drawables = drawables
-        self._open = [number for number, each in enumerate(drawables) if len(each) > 1]
-        self._earlier: tuple[int, Configuration] | None = None
+        self._move = move
+        self._earlier: dict[int, Configuration | None] = {}
 
     @property
     def cost(self) -> int:
         """Return the nanoseconds of an iteration."""
         return self._simulation.nanoseconds
 
-    @property
-    def timeline(self) -> Timeline:
-        """Return the time line of an iteration."""
-        return self._simulation.timeline
-
     def propose(self, draw: Random) -> int:
-        """Give a decision another configuration, both drawn with equal probabilities."""
-        number = self._open[draw.randrange(len(self._open))]
-        configuration = self._drawables[number].draw(draw)
-        self._earlier = number, self.strategy[number]
-        self.strategy[number] = configuration
-        change = self._strategies.change(number, configuration)
-        return self._simulation.propose(change.tasks, change.holdings, stops=change.stops)
+        """Make a move."""
+        changes = self._move(draw, self.strategy)
+        self._earlier = {number: self.strategy[number] for number in changes}
+        found = Change({}, {}, {})
+        for number, configuration in changes.items():
+            self.strategy[number] = configuration
+            found = found.with_other(self._strategies.change(number, configuration))
+        return self._simulation.propose(found.tasks, found.holdings, stops=found.stops)
 
     def accept(self) -> None:
         """Keep the open proposal."""
         self._simulation.accept()
 
     def refuse(self) -> None:
-        """Go back."""
-        assert self._earlier is not None
-        number, configuration = self._earlier
-        self.strategy[number] = configuration
+        """Go back to what was before the open proposal."""
+        for number, configuration in self._earlier.items():
+            self.strategy[number] = configuration
         self._simulation.refuse()
+
+
+def redraw(drawn: Sequence[Drawable]) -> Move:
+    """Return FlexFlow's move: a random decision takes a random configuration (FlexFlow, section 6.2)."""
+    several = [number for number, each in enumerate(drawn) if len(each) > 1]
+
+    def move(draw: Random, state: Sequence[Configuration | None]) -> Mapping[int, Configuration]:
+        number = several[draw.randrange(len(several))]
+        return {number: drawn[number].draw(draw)}
+
+    return move
+
+
+def simulated(
+    strategies: Strategies, strategy: Strategy, machine: Machine, times: TaskTimes | None = None
+) -> Simulation:
+    """Return the simulation of a strategy."""
+    soap, whole = strategies.soap, strategies.whole(strategy)
+    return Simulation(
+        soap.graph, machine, soap.workers, whole.tasks, whole.holdings, stops=whole.stops, times=times
+    )
