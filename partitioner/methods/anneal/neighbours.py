@@ -1,8 +1,8 @@
 """Carry a decision's configuration over to another one that touches one of its tensors.
 
-Dimensions that index the same dimension of the tensor have the same degree, and tasks that touch the same part
-of it run on the same worker. Samples and replicas stand for each other: a gradient that is summed over samples
-goes to replicas of an update.
+Dimensions that index the same dimension of the tensor have the same degree, and tasks that touch the same
+part of it run on the same worker. Samples and replicas stand for each other: a gradient that is summed over
+samples goes to replicas of an update.
 """
 
 from __future__ import annotations

@@ -40,10 +40,11 @@ def fixed_decisions(soap: Soap, plan: Plan) -> frozenset[int]:
         for tensor in (*operation.inputs, *operation.outputs):
             touching.setdefault(tensor, set()).add(soap.decision_of[operation.index])
     fixed: set[int] = set()
-    for tensor in soap.graph.tensors:
-        several = len(touching.get(tensor.index, ())) > 1 and is_partial(plan.layouts[tensor.name].form)
-        if several or any(is_partial(copy.form) for copy in plan.copies.get(tensor.name, ())):
-            fixed |= touching[tensor.index]
+    for number, decisions in touching.items():
+        name = soap.graph.tensors[number].name
+        several = len(decisions) > 1 and is_partial(plan.layouts[name].form)
+        if several or any(is_partial(copy.form) for copy in plan.copies.get(name, ())):
+            fixed |= decisions
     return frozenset(fixed)
 
 

@@ -4,8 +4,8 @@ A configuration has a degree for every dimension and a worker for every task. Th
 
     degrees    divisors of the number of workers, at most the extent, whose product divides that number
     workers    for k tasks, every run of m neighbouring workers for every divisor m of k, around the end if
-               need be; each worker takes k / m neighbouring tasks, or they take tasks in turn. Equal tasks are
-               on workers of their own
+               need be; each worker takes k / m neighbouring tasks, or they take tasks in turn. Equal tasks
+               are on workers of their own
     holders    of partial results, see `Holders`
 
 Every element is drawn with the same probability, whatever came before.

@@ -2,9 +2,9 @@
 
 An operation of the forward pass that sums over a dimension of a weight uses it at every place of its output
 that does not index the weight. If such a place is not a sample, it is like a convolution. If samples are the
-only ones, it is dense: it, its gradients and updates are split along the variable that indexes both weight and
-output. All else takes, in the order of the graph, the split over all workers for which the fewest bytes move:
-along samples, if they are equal.
+only ones, it is dense: it, its gradients and updates are split along the variable that indexes both weight
+and output. All else takes, in the order of the graph, the split over all workers for which the fewest bytes
+move; the one along samples if several move as few.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def _trained(soap: Soap) -> Iterator[tuple[int, int, int]]:
 
 
 def _along(soap: Soap, number: int, tensor: int, place: int) -> Configuration | None:
-    """Split an operation's decision where it indexes a dimension of a tensor; None if that is not possible."""
+    """Split an operation's decision where it indexes a dimension of a tensor; None if it cannot be."""
     decision, found = soap.decisions[soap.decision_of[number]], soap.indexing[number]
     uses = [use for each, use in touched(soap.graph.operations[number]) if each == tensor]
     at = decision.operations.index(number)

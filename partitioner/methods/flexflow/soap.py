@@ -6,9 +6,9 @@
     replica      for what overwrites a tensor or has no samples, the number of equal tasks, such as updates
                  where weights live on several workers
 
-The paper splits outputs. A split of the forward pass along a variable of the outputs is one along a sum in the
-backward pass, so sums are split there as well. In the forward pass only sums over samples are split, unless
-`sums` is true.
+The paper splits outputs. A split of the forward pass along a variable of the outputs is one along a sum in
+the backward pass, so sums are split there as well. In the forward pass only sums over samples are split,
+unless `sums` is true.
 
 A *decision* is an operation. The gradients of one parameter that are added, and their additions, are one
 decision: their partial results stay where they are made until all are added, and are reduced once.
@@ -126,7 +126,7 @@ class _Finder:
     def run(self) -> Soap:
         """Return the space."""
         groups = self._groups()
-        decisions = []
+        decisions: list[Decision] = []
         decision_of = [0] * len(self.graph.operations)
         for members in groups:
             for number in members:

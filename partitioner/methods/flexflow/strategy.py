@@ -46,7 +46,11 @@ class Change(NamedTuple):
 
     def with_other(self, other: Change) -> Change:
         """Return both changes."""
-        return Change(*({**mine, **its} for mine, its in zip(self, other, strict=True)))
+        return Change(
+            {**self.tasks, **other.tasks},
+            {**self.holdings, **other.holdings},
+            {**self.stops, **other.stops},
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,6 +61,8 @@ def redraw(drawn: Sequence[Drawable]) -> Move:
     several = [number for number, each in enumerate(drawn) if len(each) > 1]
 
     def move(draw: Random, state: Sequence[Configuration | None]) -> Mapping[int, Configuration]:
+        if not several:
+            return {}
         number = several[draw.randrange(len(several))]
         return {number: drawn[number].draw(draw)}
 

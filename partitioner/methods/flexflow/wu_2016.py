@@ -1,8 +1,8 @@
 """Wu et al. 2016: each recurrent layer on a worker of a group, and samples split over groups.
 
-A layer is a set of ties that feed each other: operations of one cell at different time steps have one tie, and
-a cell's outputs come back to it. What is not recurrent goes with the first layer that it feeds, or with the
-last one that it reads. Gradients and updates of a parameter go with the layer that reads it, and other
+A layer is a set of ties that feed each other: operations of one cell at different time steps have one tie,
+and a cell's outputs come back to it. What is not recurrent goes with the first layer that it feeds, or with
+the last one if it feeds none. Gradients and updates of a parameter go with the layer that reads it, and other
 operations of the backward pass with the first layer of what they read.
 """
 
@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from ....dataflow.graph import Graph, Phase, Role
 from ....errors import PlanError
+from ...layouts.uses import touched
 from .configurations import divisors
 from .data_parallel import by_sample
 from .strategy import Strategies, Strategy
@@ -102,7 +103,7 @@ def _with_backward(graph: Graph, forward: Mapping[int, int]) -> list[int]:
             own = [trains[tensor] for tensor in operation.outputs if tensor in trains]
             roots = [graph.tensors[tensor].alias for tensor in operation.outputs]
             own += [layer_of[root] for root in roots if root is not None and root in layer_of]
-            read = [layer_of[tensor] for tensor in operation.inputs if tensor in layer_of]
+            read = [layer_of[tensor] for tensor, _ in touched(operation) if tensor in layer_of]
             layer = own[0] if own else min(read, default=0)
             layer_of.update((tensor, layer) for tensor in operation.outputs)
         found.append(layer)
