@@ -210,7 +210,8 @@ def command(
     request.require_fit(graph, found)
     if save is not None:
         source = PlanOrigin(model, batch, shapes, optimizer, dtype, accumulate, recompute)
-        dataclasses.replace(found.plan, source=source).save(save)
+        seconds = None if timeline is None else timeline.seconds
+        dataclasses.replace(found.plan, source=source, step_seconds=seconds).save(save)
         if not as_json:
             click.echo(f"plan written to {save}")
 
