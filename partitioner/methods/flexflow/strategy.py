@@ -44,14 +44,6 @@ class Change(NamedTuple):
     stops: Mapping[str, Sequence[Holding]]
     """The holdings in which partial results are reduced on their way."""
 
-    def with_other(self, other: Change) -> Change:
-        """Return both changes."""
-        return Change(
-            {**self.tasks, **other.tasks},
-            {**self.holdings, **other.holdings},
-            {**self.stops, **other.stops},
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class _Home:
@@ -112,21 +104,27 @@ class Strategies:
             self._changes[key] = Change(done, held, stops)
         return self._changes[key]
 
-    def whole(self, strategy: Strategy) -> Change:
-        """Return what all decisions do, and where inputs are held."""
-        held = Held()
-        shapes = {tensor.name: tensor.shape for tensor in self.soap.graph.tensors}
+    def changes(self, configurations: Mapping[int, Configuration]) -> Change:
+        """Return what several decisions do."""
         done: dict[str, Sequence[Task]] = {}
-        homes: dict[str, Sequence[Holding]] = {
-            name: held.of(Layout(shapes[name], form, self._factors)) for name, form in self.sources.items()
-        }
+        homes: dict[str, Sequence[Holding]] = {}
         stops: dict[str, Sequence[Holding]] = {}
-        for number, configuration in enumerate(strategy):
+        for number, configuration in configurations.items():
             change = self.change(number, configuration)
             done.update(change.tasks)
             homes.update(change.holdings)
             stops.update(change.stops)
         return Change(done, homes, stops)
+
+    def whole(self, strategy: Strategy) -> Change:
+        """Return what all decisions do, and where inputs are held."""
+        held = Held()
+        shapes = {tensor.name: tensor.shape for tensor in self.soap.graph.tensors}
+        found = self.changes(dict(enumerate(strategy)))
+        fed = {
+            name: held.of(Layout(shapes[name], form, self._factors)) for name, form in self.sources.items()
+        }
+        return found._replace(holdings={**fed, **found.holdings})
 
     def forms(self, number: int, configuration: Configuration) -> tuple[dict[str, Form], dict[str, Form]]:
         """Return the forms of a decision's operations, and of the tensors of which it decides."""

@@ -9,7 +9,7 @@ from ....machines.machine import Machine
 from ....simulator.simulation import Simulation
 from ....simulator.times import TaskTimes
 from .configurations import Configuration, Drawable
-from .strategy import Change, Strategies, Strategy
+from .strategy import Strategies, Strategy
 
 State = tuple[Configuration | None, ...]
 """The configuration of each decision; None if it does what the first plan says."""
@@ -39,10 +39,9 @@ class StrategyWalk:
         """Make a move."""
         changes = self._move(draw, self.strategy)
         self._earlier = {number: self.strategy[number] for number in changes}
-        found = Change({}, {}, {})
         for number, configuration in changes.items():
             self.strategy[number] = configuration
-            found = found.with_other(self._strategies.change(number, configuration))
+        found = self._strategies.changes(changes)
         return self._simulation.propose(found.tasks, found.holdings, stops=found.stops)
 
     def accept(self) -> None:

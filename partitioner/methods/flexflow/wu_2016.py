@@ -71,10 +71,10 @@ def recurrent_layers(graph: Graph) -> tuple[list[int], int]:
         if layer[place] is None:
             layer[place] = max(count - 1, 0)
         of.update(dict.fromkeys(members, layer[place] or 0))
-    return _with_backward(graph, {index: of[found] for index, found in node.items()}), count
+    return with_backward(graph, {index: of[found] for index, found in node.items()}), count
 
 
-def _with_backward(graph: Graph, forward: Mapping[int, int]) -> list[int]:
+def with_backward(graph: Graph, forward: Mapping[int, int]) -> list[int]:
     """Return the layer of every operation, from those of the forward pass."""
     layer_of: dict[int, int] = {}
     for operation in graph.operations:
