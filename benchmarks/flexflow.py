@@ -1,4 +1,4 @@
-"""FlexFlow's models on the clusters of its figure 5, simulated: its search and ours beside other plans.
+"""FlexFlow's models on the clusters of its figure 5, simulated: its search and ours next to other plans.
 
 python -m benchmarks.flexflow [--model AlexNet] [--cluster P100] [--devices 16] [--seconds 30]
                               [--save benchmarks/results/flexflow.json]
@@ -89,7 +89,7 @@ MODELS: dict[str, tuple[Callable[[int], Any], int]] = {
 
 
 def rows(model: str, cluster: str, devices: int, seconds: float) -> Iterator[dict[str, Any]]:
-    """One row for each method that can make a plan."""
+    """Yield a row for each method that can make a plan."""
     make, samples = MODELS[model]
     graph = make(samples * devices)
     nodes = devices // 4

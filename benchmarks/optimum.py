@@ -4,10 +4,10 @@ python -m benchmarks.optimum [--save benchmarks/results/optimum.json]
 
 A layer is the operations from one product with a parameter to the next one, with gradients and updates. Each
 layer takes one of nine choices on four devices: samples over all, over the first or the last two; whole on
-one of the four; parameters (attributes where there are none) over all; samples and parameters in two parts
+one of the four; parameters (attributes if there are none) over all; samples and parameters in two parts
 each. Every combination is simulated, unless its computations alone take longer than the best one. A
 chain starts from data parallelism, and a proposal gives a random layer a random choice. `searched_seconds` is
-the processor time until it first was where it ended, with ten seeds.
+the processor time until it first visited the best strategy of its second, with ten seeds.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ CHOICES = 9
 
 
 def layers(soap: Soap) -> list[list[int]]:
-    """The decisions of each layer."""
+    """Return the decisions of each layer."""
     graph = soap.graph
     known: dict[int, int] = {}
     forward: dict[int, int] = {}
@@ -71,7 +71,7 @@ def layers(soap: Soap) -> list[list[int]]:
 
 
 def choice(decision: Decision, number: int) -> Configuration:
-    """One of the nine choices for a decision of a layer."""
+    """Return one of the nine choices for a decision of a layer."""
     if number in (1, 2):
         half = by_sample(decision, 2)
         return configured(decision, half.degrees, [worker + 2 * (number - 1) for worker in half.workers])
@@ -114,13 +114,13 @@ class Small:
                         np.add.at(self.loads[layer, number], workers, times(operations[name], workers, boxes))
 
     def strategy(self, numbers: Sequence[int]) -> Strategy:
-        """The strategy with these choices; data parallelism if all are 0."""
+        """Return the strategy with these choices; data parallelism if all are 0."""
         pairs = zip(self.choices, numbers, strict=True)
         state = {decision: each for choices, number in pairs for decision, each in choices[number].items()}
         return tuple(state[decision] for decision in range(len(state)))
 
     def walk(self, numbers: Sequence[int] | None = None) -> StrategyWalk:
-        """A walk that begins with these choices, or data parallelism, and makes random ones."""
+        """Return a walk that begins with these choices, or data parallelism, and makes random ones."""
         start = self.strategy(numbers or (0,) * len(self.layers))
         simulation = simulated(self.strategies, start, self.machine)
 
@@ -130,7 +130,7 @@ class Small:
         return StrategyWalk(simulation, self.strategies, start, move)
 
     def optimum(self) -> tuple[int, int]:
-        """The least time of all combinations, and how many of them were simulated."""
+        """Return the least time of all combinations, and how many of them were simulated."""
         start = (0,) * len(self.layers)
         simulation = simulated(self.strategies, self.strategy(start), self.machine)
         best, now, count = simulation.nanoseconds, start, 0
@@ -150,7 +150,7 @@ class Small:
         return best, count
 
     def search(self, target: int, seed: int) -> tuple[int, float, int]:
-        """The least time that a chain visits, the seconds until it was there first, and the proposals."""
+        """Return the least time that a chain visits, the seconds until then, and the proposals."""
         begin = time.process_time()
         walk = self.walk()
         beta = BETA / walk.cost

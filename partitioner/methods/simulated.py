@@ -1,4 +1,4 @@
-"""What methods that minimise the simulated time of an iteration are given."""
+"""The arguments of methods that minimise the simulated time of an iteration."""
 
 from __future__ import annotations
 

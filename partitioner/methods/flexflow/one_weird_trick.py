@@ -89,7 +89,7 @@ def _trained(soap: Soap) -> Iterator[tuple[int, int, int]]:
 
 
 def _along(soap: Soap, number: int, tensor: int, place: int) -> Configuration | None:
-    """Split an operation's decision where it indexes a dimension of a tensor; None if it cannot be."""
+    """Split an operation's decision along a dimension of a tensor; None if it has no variable for that."""
     decision, found = soap.decisions[soap.decision_of[number]], soap.indexing[number]
     uses = [use for each, use in touched(soap.graph.operations[number]) if each == tensor]
     at = decision.operations.index(number)

@@ -36,7 +36,7 @@ _TRAINED = (Role.PARAMETER, Role.STATE, Role.ACCUMULATOR)
 
 
 class Kind(StrEnum):
-    """What a dimension indexes."""
+    """The meaning of a dimension."""
 
     SAMPLE = "sample"
     ATTRIBUTE = "attribute"
@@ -52,7 +52,7 @@ class Dimension:
     """Its label in each operation of the decision."""
 
     kind: Kind
-    """What it indexes."""
+    """Its meaning."""
 
     extent: int
     """The most parts."""
@@ -86,7 +86,7 @@ class Soap:
     """The number of workers."""
 
     decisions: tuple[Decision, ...]
-    """What is decided, in the order of the first operations."""
+    """The decisions, in the order of their first operations."""
 
     decision_of: tuple[int, ...]
     """The decision of each operation."""

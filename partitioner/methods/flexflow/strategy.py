@@ -32,8 +32,8 @@ Strategy = tuple[Configuration, ...]
 """The configuration of each decision."""
 
 
-class Change(NamedTuple):
-    """What operations compute and what workers hold, as a simulation takes it."""
+class Assigned(NamedTuple):
+    """The tasks of operations and the holdings of tensors, as a simulation takes them."""
 
     tasks: Mapping[str, Sequence[Task]]
     """The tasks of operations."""
@@ -69,7 +69,7 @@ class Strategies:
         self._tasks: dict[tuple[Bound, Spread], tuple[Task, ...]] = {}
         self._split: dict[tuple[Bound, Spread], OperationParts] = {}
         self._homes: dict[tuple[Bound, Spread, int, bool, Holders], _Home] = {}
-        self._changes: dict[tuple[int, Configuration], Change] = {}
+        self._changes: dict[tuple[int, Configuration], Assigned] = {}
         roots: list[int] = []
         for tensor in graph.tensors:
             roots.append(tensor.index if tensor.alias is None else roots[tensor.alias])
@@ -89,7 +89,7 @@ class Strategies:
                 fed = tensor.role is Role.DATA and space.feed == "batch"
                 self.sources[tensor.name] = by_batch(tensor.shape, self._factors) if fed else everywhere
 
-    def change(self, number: int, configuration: Configuration) -> Change:
+    def change(self, number: int, configuration: Configuration) -> Assigned:
         """Return what a decision does in a configuration."""
         key = number, configuration
         if key not in self._changes:
@@ -101,10 +101,10 @@ class Strategies:
                     held[names[tensor].name] = home.holdings
                     if home.stop is not None:
                         stops[names[tensor].name] = home.stop
-            self._changes[key] = Change(done, held, stops)
+            self._changes[key] = Assigned(done, held, stops)
         return self._changes[key]
 
-    def changes(self, configurations: Mapping[int, Configuration]) -> Change:
+    def changes(self, configurations: Mapping[int, Configuration]) -> Assigned:
         """Return what several decisions do."""
         done: dict[str, Sequence[Task]] = {}
         homes: dict[str, Sequence[Holding]] = {}
@@ -114,9 +114,9 @@ class Strategies:
             done.update(change.tasks)
             homes.update(change.holdings)
             stops.update(change.stops)
-        return Change(done, homes, stops)
+        return Assigned(done, homes, stops)
 
-    def whole(self, strategy: Strategy) -> Change:
+    def whole(self, strategy: Strategy) -> Assigned:
         """Return what all decisions do, and where inputs are held."""
         held = Held()
         shapes = {tensor.name: tensor.shape for tensor in self.soap.graph.tensors}

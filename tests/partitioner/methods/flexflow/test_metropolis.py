@@ -11,7 +11,7 @@ from tofu.partitioner.methods.flexflow.metropolis import metropolis
 STATES = 50
 PROPOSALS = 1_000_000
 APART = 25
-"""Of so many visited states one is counted, since neighbouring ones depend on each other."""
+"""The number of visited states of which one is counted, since neighbouring ones depend on each other."""
 
 
 class Toy:
