@@ -3,9 +3,10 @@
 python -m benchmarks.gaps [MODEL[:BATCH] ...] [--save benchmarks/results/gaps.json]
 python -m benchmarks.gaps --replicate --save benchmarks/results/gaps-replicated.json
 python -m benchmarks.gaps --replicate --feed batch --save benchmarks/results/gaps-fed.json
-python -m benchmarks.gaps --replicate --workers 16 MODEL ... --save benchmarks/results/gaps-16.json
+python -m benchmarks.gaps --replicate --keep --feed batch --workers 16 MODEL ...
 
-With `--replicate` tensors may be replicated over any steps, and `--feed` says how inputs arrive.
+With `--replicate` tensors may be replicated over any steps, with `--keep` what is made may be kept, and
+`--feed` says how inputs arrive.
 The gap is what the bound leaves open, as a part of the cost; seconds are processor seconds of the whole
 search, from a built graph to a counted plan. Without models it is the whole zoo and, with other batches, the
 models of the design.
@@ -60,9 +61,10 @@ def main() -> None:
     parser.add_argument("--save", type=Path, help="add the results to this file, in the order of the zoo")
     parser.add_argument("--workers", type=int, default=8)
     parser.add_argument("--replicate", action="store_true", help="search the larger space")
+    parser.add_argument("--keep", action="store_true", help="search the space that keeps what is made")
     parser.add_argument("--feed", choices=("anywhere", "batch"), default="anywhere")
     arguments = parser.parse_args()
-    space = {"replicate": arguments.replicate, "keep": False, "feed": arguments.feed}
+    space = {"replicate": arguments.replicate, "keep": arguments.keep, "feed": arguments.feed}
     order = (*tofu.models.names(), *DESIGN)
     entries: dict[str, dict[str, Any]] = {}
     if arguments.save is not None and arguments.save.exists():

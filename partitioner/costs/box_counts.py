@@ -20,6 +20,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...analyzer.indices.region import Boxes, volume
+from ...support.distinct_rows import distinct_rows
 from ..layouts.choices import Counts, Flags, OperatorChoices, TensorChoices
 from ..layouts.uses import Use
 
@@ -69,27 +70,32 @@ def collected_elements(
 def communication(operator: OperatorChoices, tensor: TensorChoices, use: Use) -> Counts:
     """Count the elements that move for every pair of choices: `[operator choices, tensor choices]`.
 
-    Pairs that `impossible` names are counted as if they could be.
+    Pairs that `impossible` names are counted as if they could be. Choices that touch the same regions, such
+    as those that differ in variables of other tensors, are counted once.
     """
     if not isinstance(use, int):
-        return fetched_elements([operator.inputs[name][:, None] for name in use], tensor.regions[None])
-    counts = _collected(operator, operator.outputs[use], tensor)
-    several = np.flatnonzero(operator.terms > 1)
+        regions = [operator.inputs[name] for name in use]
+        first, number = distinct_rows(*regions)
+        needed = [each[first, None] for each in regions]
+        return fetched_elements(needed, tensor.regions[None])[number]
+    first, number = distinct_rows(operator.outputs[use], operator.terms, operator.term)
+    produced, terms, term = operator.outputs[use][first], operator.terms[first], operator.term[first]
+    counts = _collected(produced, terms, term, tensor)
+    several = np.flatnonzero(terms > 1)
     if tensor.stops is not None and len(several):
         stops, owned = tensor.stops, tensor.regions
-        produced, terms = operator.outputs[use][several, None], operator.terms[several, None]
         spread = volume(owned).sum(axis=-1) - overlap(owned, stops).sum(axis=-1)
-        through = collected_elements(produced, stops[None], terms) + spread
+        through = collected_elements(produced[several, None], stops[None], terms[several, None]) + spread
         counts[several] = np.where(tensor.terms > 1, counts[several], np.minimum(counts[several], through))
-    return counts
+    return counts[number]
 
 
-def _collected(operator: OperatorChoices, produced: Boxes, tensor: TensorChoices) -> Counts:
+def _collected(produced: Boxes, terms: Counts, term: Counts, tensor: TensorChoices) -> Counts:
     """Count the elements that owners fetch from those who computed them, in one hop."""
     if (tensor.terms == 1).all():
-        return collected_elements(produced[:, None], tensor.regions[None], operator.terms[:, None])
-    each = np.maximum(operator.terms[:, None] // tensor.terms, 1)
-    own = operator.term[:, None] // each[..., None] == tensor.term
+        return collected_elements(produced[:, None], tensor.regions[None], terms[:, None])
+    each = np.maximum(terms[:, None] // tensor.terms, 1)
+    own = term[:, None] // each[..., None] == tensor.term
     return collected_elements(produced[:, None], tensor.regions[None], each, own)
 
 

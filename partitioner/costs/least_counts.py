@@ -11,7 +11,7 @@ A count is a sum of volumes less overlaps (`box_counts`), so these bounds give t
 that two reads of an operation share may be fetched once, so the read that fetches most counts alone.
 
 Assumes: the members' boxes are those of one order of the later steps. Implemented in: `least_communication`
-(counts), `_Sizes` (sizes).
+and `least_outside` (counts), `_Sizes` (sizes).
 """
 
 from __future__ import annotations
@@ -38,14 +38,32 @@ class _Sizes:
 
 def least_communication(operator: OperatorChoices, tensor: TensorChoices, use: Use, groups: int) -> Counts:
     """Count the elements that move at least: `[operator choices, tensor choices]`; see `communication`."""
-    owned = _Sizes(tensor.regions, groups)
-    if isinstance(use, int):
-        wanted = operator.terms[:, None, None] * owned.elements
-        collected: Counts = (wanted - _overlap(_Sizes(operator.outputs[use], groups), owned)).sum(axis=-1)
+    if not isinstance(use, int):
+        reads = [least_outside(operator.inputs[name], tensor.regions, groups) for name in use]
+        return np.asarray(np.maximum.reduce(reads), np.int64)
+    produced, owned = _Sizes(operator.outputs[use], groups), _Sizes(tensor.regions, groups)
+    each = np.maximum(operator.terms[:, None] // tensor.terms, 1)
+    collected = _collected(produced, owned, each)
+    if tensor.stops is None:
         return collected
-    needed = [_Sizes(operator.inputs[name], groups) for name in use]
-    reads = [(read.elements[:, None] - _overlap(read, owned)).sum(axis=-1) for read in needed]
-    return np.asarray(np.maximum.reduce(reads), np.int64)
+    stops = _Sizes(tensor.stops, groups)
+    through = _collected(produced, stops, operator.terms[:, None])
+    through += (owned.elements - stops.elements).sum(axis=-1)
+    reduced = (operator.terms[:, None] > 1) & (tensor.terms == 1)
+    return np.where(reduced, np.minimum(collected, through), collected)
+
+
+def least_outside(needed: Boxes, owned: Boxes, groups: int) -> Counts:
+    """Count the elements of regions that owners lack at least: `[choices, owners' choices]`."""
+    parts = _Sizes(needed, groups)
+    counts: Counts = (parts.elements[:, None] - _overlap(parts, _Sizes(owned, groups))).sum(axis=-1)
+    return counts
+
+
+def _collected(produced: _Sizes, owned: _Sizes, terms: Counts) -> Counts:
+    """Count the elements that owners fetch at least, each as many times as there are `terms`."""
+    counts: Counts = (terms[..., None] * owned.elements - _overlap(produced, owned)).sum(axis=-1)
+    return counts
 
 
 def _overlap(parts: _Sizes, owned: _Sizes) -> Counts:

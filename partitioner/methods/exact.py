@@ -5,10 +5,10 @@
 The search starts from the refined plan and prunes sequences that no best plan needs. If the tables of the
 rest stay small, elimination solves it at once. Otherwise the search continues until the gap between plan and
 bound is closed or the limit of work is reached, see `solvers.anytime`. If a gap is left, the moves of
-`refine` go on from the plan that was found. If a class has too many sequences, the steps are searched as
-`many_steps` describes. That relaxation knows nothing of what is kept or repeated, so the refined plan is
-returned if the problem allows this. Implemented in: `problem.factor_graph.joint_choices` (the
-sequences), `_solve`, `solvers.dominance`, `solvers.anytime`, `refine.moved`.
+`refine` go on from the plan that was found. If a class has too many sequences, the steps are first searched
+as `many_steps` describes; if that leaves a gap and the tables are not too large, the search over all
+sequences goes on from there. Implemented in: `problem.factor_graph.joint_choices` (the sequences), `_solve`,
+`solvers.dominance`, `solvers.anytime`, `refine.moved`.
 
 Guarantees: no plan of the recursion costs less than `lower_bound`.
 """
@@ -32,7 +32,13 @@ from .many_steps import many_steps
 from .refine import moved, refine
 
 SEQUENCE_LIMIT = 512
-"""The joint problem is tried only if no operator or tensor has more sequences."""
+"""If an operator or a tensor has more sequences, their order is left open first."""
+
+JOINT_ENTRIES = 1 << 26
+"""All sequences are then searched only if the different tables have no more entries together."""
+
+SMALL_GAP = 0.01
+"""They are not if the bound leaves less than this part of the cost open."""
 
 TABLE_LIMIT = 1 << 22
 """The largest number of entries of a table that the joint elimination may combine."""
@@ -47,21 +53,39 @@ def exact(problem: Problem, workers: int, report: Report = unheard) -> Solution:
     report(plan.cost.value, plan.lower_bound.value)
     if plan.lower_bound == plan.cost:
         return plan
-    counts = [
-        sequence_count(
-            splittable(bound), plan.factors, number in problem.repeats, number in problem.reads_terms
-        )
+    counts = _counts(problem, plan.factors)
+    if max(counts) <= SEQUENCE_LIMIT:
+        return _solve(problem, plan, report)
+    plan = many_steps(problem, plan, report)
+    gap = plan.cost.value - plan.lower_bound.value
+    if gap <= SMALL_GAP * plan.cost.value or _entries(problem, counts) > JOINT_ENTRIES:
+        return plan
+    return _solve(problem, plan, report)
+
+
+def _counts(problem: Problem, factors: tuple[int, ...]) -> list[int]:
+    """Return an upper bound on the number of sequences of every class: operators, then tensors."""
+    of_operators = [
+        sequence_count(splittable(bound), factors, number in problem.repeats, number in problem.reads_terms)
         for number, bound in enumerate(problem.operators)
     ]
-    counts += [
+    of_tensors = [
         sequence_count(
-            dict(enumerate(shape)), plan.factors, problem.may_replicate(number), number in problem.terms
+            dict(enumerate(shape)), factors, problem.may_replicate(number), number in problem.terms
         )
         for number, shape in enumerate(problem.shapes)
     ]
-    if max(counts) > SEQUENCE_LIMIT:
-        return plan if problem.priced else many_steps(problem, plan, report)
-    return _solve(problem, plan, report)
+    return of_operators + of_tensors
+
+
+def _entries(problem: Problem, counts: list[int]) -> int:
+    """Return about how many entries the tables over all sequences have; equal tables count once."""
+    first = len(problem.operators)
+    sizes: dict[tuple[object, ...], int] = {}
+    for link in problem.links:
+        table = problem.operators[link.operator], problem.shapes[link.tensor], link.use, link.weight
+        sizes[table] = counts[link.operator] * counts[first + link.tensor]
+    return sum(sizes.values())
 
 
 def _solve(problem: Problem, plan: Solution, report: Report) -> Solution:

@@ -220,7 +220,7 @@ class Keeping:
         return floors
 
     def plan_of(self, offers: Offers, chosen: Counts) -> Plan:
-        """Return the plan with the chosen ways; its bound is at most its cost."""
+        """Return the plan with the chosen ways; it has no bound if it moves less than plans of its space."""
         plan, layouts, copies = self.plan, dict(self.plan.layouts), {}
         for batch in offers.batches:
             for number in batch.numbers.tolist():
@@ -239,5 +239,5 @@ class Keeping:
             found,
             cost_bytes=totals[-1],
             step_cost_bytes=tuple(after - before for before, after in pairwise(totals)),
-            lower_bound_bytes=min(plan.lower_bound_bytes, totals[-1]),
+            lower_bound_bytes=plan.lower_bound_bytes if plan.lower_bound_bytes <= totals[-1] else 0,
         )

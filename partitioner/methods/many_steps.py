@@ -35,7 +35,7 @@ from ..solvers.dominance import Dominance
 from ..solvers.elimination import WidthError, eliminate
 from .refine import LEAST_GAIN, moved
 
-CHOICE_LIMIT = 1 << 10
+CHOICE_LIMIT = 1 << 12
 """If a class has more relaxed choices, no bound is searched for."""
 
 ORDERED_LIMIT = 1 << 24
@@ -143,8 +143,8 @@ class _Nearby:
             for bound, sequences in zip(problem.operators, near[:count], strict=True)
         ]
         tensors = [
-            self._once(tensor_choices, shape, sequences)
-            for shape, sequences in zip(problem.shapes, near[count:], strict=True)
+            self._once(tensor_choices, shape, sequences, number in problem.stops)
+            for number, (shape, sequences) in enumerate(zip(problem.shapes, near[count:], strict=True))
         ]
         pruned = Dominance().prune(*factor_graph(problem, operators, tensors))
         try:
@@ -165,10 +165,10 @@ class _Nearby:
             unproven=plan.unproven,
         )
 
-    def _once(self, make: Any, subject: Hashable, sequences: tuple[Any, ...]) -> Any:
-        key = (subject, sequences)
+    def _once(self, make: Any, subject: Hashable, sequences: tuple[Any, ...], *others: bool) -> Any:
+        key = subject, sequences, *others
         if key not in self._made:
-            self._made[key] = make(subject, sequences, self._factors)
+            self._made[key] = make(subject, sequences, self._factors, *others)
         return self._made[key]
 
     def _near(

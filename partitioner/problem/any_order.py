@@ -8,10 +8,10 @@ All sequences that differ only in the order of a rest are one choice, so there a
 sum of these tables is a lower bound for every plan. It is close, because two classes can mostly agree on an
 order in which their parts lie nested. What is lost is that all classes must agree at once.
 
-A choice is represented by its ascending sequence: within a run, the labels in their order, None last. Of a
-class with a restriction, a choice is kept if it has an order that the restriction allows; any step of such a
-class may be None. Implemented in: `ascending` and `orders` (choices), `relaxed` (the relaxed problem),
-`costs.least_counts` (its tables).
+A choice is represented by its ascending sequence: within a run, the labels in their order, then None, then
+`Partial`. Of a class with a restriction, a choice is kept if it has an order that the restriction allows; any
+step of such a class may be None. Steps with terms agree if a run has equally many of them. Implemented in:
+`ascending` and `orders` (choices), `relaxed` (the relaxed problem), `costs.least_counts` (its tables).
 
 Guarantees: every plan of the recursion costs at least as much as its choices in the relaxed problem.
 """
@@ -24,43 +24,53 @@ from itertools import pairwise
 from math import prod
 from typing import Any
 
-from ...analyzer.bind.bound import Bound
-from ...analyzer.indices.region import Shape
+import numpy as np
+
 from ..layouts.choices import (
+    Flags,
     OperatorChoices,
     TensorChoices,
     operator_choices,
     splittable,
     tensor_choices,
 )
+from ..layouts.forms import Partial
+from .factor_graph import joint_choices
 from .problem import Problem
 from .restrictions import UNRESTRICTED, Restriction
-from .sequences import by_batch
 
 Labels = tuple[Any, ...]
 """For each step a label of the class, or None."""
 
 
 def ascending(
-    extents: Mapping[Any, int], factors: Sequence[int], ordered: int, replicate: bool = False
+    extents: Mapping[Any, int],
+    factors: Sequence[int],
+    ordered: int,
+    replicate: bool = False,
+    partial: bool = False,
 ) -> tuple[Labels, ...]:
-    """Return one sequence for each choice: the ascending one.
+    """Return one sequence for each choice: the ascending one; see `sequences.all_sequences`.
 
     >>> ascending({"i": 4, "j": 4}, (2, 2), 0)
     (('i', 'i'), ('i', 'j'), ('j', 'j'))
     >>> ascending({"i": 2}, (2, 2), 0, replicate=True)
     (('i', None), (None, None))
     """
-    labels: list[Any] = [*extents, None]
+    labels: list[Any] = [*extents, None, Partial()]
     found: list[tuple[Labels, dict[Any, int]]] = [((), dict(extents))]
     for step, factor in enumerate(factors):
         longer = []
         for sequence, left in found:
             least = labels.index(sequence[-1]) if step > ordered and factors[step - 1] == factor else 0
-            fitting = [label for label in extents if left[label] >= factor]
-            for label in (*fitting, None) if replicate or not fitting else fitting:
+            fitting: list[Any] = [label for label in extents if left[label] >= factor]
+            if replicate or not fitting:
+                fitting.append(None)
+            if partial:
+                fitting.append(Partial())
+            for label in fitting:
                 if labels.index(label) >= least:
-                    rest = left if label is None else {**left, label: left[label] // factor}
+                    rest = {**left, label: left[label] // factor} if label in left else left
                     longer.append(((*sequence, label), rest))
         found = longer
     return tuple(sequence for sequence, _ in found)
@@ -68,10 +78,10 @@ def ascending(
 
 def ascending_of(sequence: Labels, labels: Sequence[Any], factors: Sequence[int], ordered: int) -> Labels:
     """Return the ascending sequence of the choice that a sequence belongs to."""
-    place: dict[Any, int] = {label: position for position, label in enumerate(labels)}
+    place = {label: position for position, label in enumerate((*labels, None, Partial()))}
     result = list(sequence)
     for start, end in _runs(factors, ordered):
-        result[start:end] = sorted(sequence[start:end], key=lambda label: place.get(label, len(place)))
+        result[start:end] = sorted(sequence[start:end], key=place.__getitem__)
     return tuple(result)
 
 
@@ -109,48 +119,85 @@ def _distinct(rest: Labels) -> list[Labels]:
 
 def choice_counts(problem: Problem, factors: tuple[int, ...], ordered: int) -> list[int]:
     """Return the number of choices of every class without restrictions: operators, then tensors."""
-    bounds = {
-        bound: len(ascending(splittable(bound), factors, ordered))
-        for bound in dict.fromkeys(problem.operators)
-    }
-    shapes = {
-        shape: len(ascending(dict(enumerate(shape)), factors, ordered, problem.replicate))
-        for shape in dict.fromkeys(problem.shapes)
-    }
-    return [bounds[bound] for bound in problem.operators] + [shapes[shape] for shape in problem.shapes]
+    known: dict[tuple[Any, ...], int] = {}
+
+    def count(extents: Mapping[Any, int], replicate: bool, terms: bool) -> int:
+        key = *extents.items(), replicate, terms
+        if key not in known:
+            known[key] = len(ascending(extents, factors, ordered, replicate, terms))
+        return known[key]
+
+    return [
+        *(
+            count(splittable(bound), number in problem.repeats, number in problem.reads_terms)
+            for number, bound in enumerate(problem.operators)
+        ),
+        *(
+            count(dict(enumerate(shape)), problem.may_replicate(number), number in problem.terms)
+            for number, shape in enumerate(problem.shapes)
+        ),
+    ]
 
 
 def relaxed(
     problem: Problem, factors: tuple[int, ...], ordered: int
 ) -> tuple[Problem, list[OperatorChoices], list[TensorChoices]] | None:
     """Return the relaxed problem and its choices; None if the objective has no relaxation."""
-    objective = problem.objective.in_any_order(prod(factors[:ordered]))
+    groups = prod(factors[:ordered])
+    objective = problem.objective.in_any_order(groups)
     if objective is None:
         return None
-    operators: dict[tuple[Bound, Restriction | None], OperatorChoices] = {}
-    tensors: dict[tuple[Shape, bool, Restriction | None], TensorChoices] = {}
 
-    def sequences(extents: Mapping[Any, int], restriction: Restriction | None, replicate: bool) -> Any:
-        found = ascending(extents, factors, ordered, replicate or restriction is not None)
-        if restriction is None:
-            return found
-        return [s for s in found if any(map(restriction.allows, orders(s, factors, ordered)))]
+    def sequences(
+        extents: Mapping[Any, int], factors: tuple[int, ...], replicate: bool, partial: bool
+    ) -> tuple[Labels, ...]:
+        return ascending(extents, factors, ordered, replicate, partial)
 
-    for number, bound in enumerate(problem.operators):
-        restriction = problem.restrictions.operators.get(number)
-        if (bound, restriction) not in operators:
-            kept = sequences(splittable(bound), restriction, False)
-            operators[bound, restriction] = operator_choices(bound, kept, factors)
-    for number, shape in enumerate(problem.shapes):
-        restriction = problem.restrictions.tensors.get(number)
-        fed = number in problem.fed
-        if (shape, fed, restriction) not in tensors:
-            extents = dict(enumerate(shape))
-            kept = [by_batch(shape, factors)] if fed else sequences(extents, restriction, problem.replicate)
-            tensors[shape, fed, restriction] = tensor_choices(shape, kept, factors)
-    allowed = problem.restrictions
+    def allowed(restriction: Restriction, extents: Mapping[Any, int], partial: bool) -> tuple[Labels, ...]:
+        found = ascending(extents, factors, ordered, True, partial)
+        return tuple(s for s in found if any(map(restriction.allows, orders(s, factors, ordered))))
+
+    operators, tensors = joint_choices(problem, factors, sequences)
+    for number, restriction in problem.restrictions.operators.items():
+        bound = problem.operators[number]
+        kept = allowed(restriction, splittable(bound), number in problem.reads_terms)
+        operators[number] = operator_choices(bound, kept, factors)
+    for number, restriction in problem.restrictions.tensors.items():
+        shape = problem.shapes[number]
+        kept = allowed(restriction, dict(enumerate(shape)), number in problem.terms)
+        tensors[number] = tensor_choices(shape, kept, factors, number in problem.stops)
+    counted = _Counted(factors, ordered)
     return (
-        replace(problem, objective=objective, restrictions=UNRESTRICTED),
-        [operators[bound, allowed.operators.get(n)] for n, bound in enumerate(problem.operators)],
-        [tensors[s, n in problem.fed, allowed.tensors.get(n)] for n, s in enumerate(problem.shapes)],
+        replace(problem, objective=objective, restrictions=UNRESTRICTED, open_order=groups),
+        [counted.operator(choices) for choices in operators],
+        [counted.tensor(choices) for choices in tensors],
     )
+
+
+class _Counted:
+    """Choices that say of a run how many steps have terms, not which; equal choices stay one object."""
+
+    def __init__(self, factors: Sequence[int], ordered: int) -> None:
+        self._runs = _runs(factors, ordered)
+        self._known: dict[OperatorChoices | TensorChoices, Any] = {}
+
+    def operator(self, choices: OperatorChoices) -> OperatorChoices:
+        """Return choices with the steps that have terms first in every run."""
+        if choices not in self._known:
+            makes, reads_at = self._first(choices.makes), self._first(choices.reads_at)
+            self._known[choices] = replace(choices, makes=makes, reads_at=reads_at)
+        found: OperatorChoices = self._known[choices]
+        return found
+
+    def tensor(self, choices: TensorChoices) -> TensorChoices:
+        """Return choices with the steps that have terms first in every run."""
+        if choices not in self._known:
+            self._known[choices] = replace(choices, partial=self._first(choices.partial))
+        found: TensorChoices = self._known[choices]
+        return found
+
+    def _first(self, steps: Flags) -> Flags:
+        found = steps.copy()
+        for start, end in self._runs:
+            found[:, start:end] = -np.sort(-steps[:, start:end].astype(np.int8), axis=1)
+        return found

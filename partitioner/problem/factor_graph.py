@@ -23,6 +23,7 @@ import numpy as np
 
 from ...analyzer.indices.region import split, volume, whole
 from ..costs.box_counts import impossible, overlap
+from ..costs.least_counts import least_outside
 from ..layouts.choices import (
     Counts,
     OperatorChoices,
@@ -134,7 +135,9 @@ def factor_graph(
         cost_tables = _without_impossible(problem, cost_tables, operators, tensors)
     if problem.buffer_prices is not None:
         prices = problem.buffer_prices
-        cost_tables = with_buffer_prices(prices, problem.links, cost_tables, operators, tensors)
+        cost_tables = with_buffer_prices(
+            prices, problem.links, cost_tables, operators, tensors, problem.open_order
+        )
     restrictions = problem.restrictions
     if restrictions:
         chosen = [c.sequences for c in operators], [c.sequences for c in tensors]
@@ -186,6 +189,8 @@ def copied_bytes(problem: Problem, number: int, choices: TensorChoices) -> Count
     regions, shape = choices.regions, choices.shape
     factors = problem.objective.factors(regions.shape[1])
     fed = split(whole(shape), by_batch(shape, factors), factors)
+    if problem.open_order is not None:
+        return least_outside(regions, fed[None], problem.open_order)[:, 0] * problem.itemsizes[number]
     moved: Counts = volume(regions).sum(axis=-1) - overlap(regions, fed).sum(axis=-1)
     return moved * problem.itemsizes[number]
 

@@ -210,6 +210,9 @@ class Problem:
     stops: frozenset[int] = frozenset()
     """The classes of tensors whose partial results may be reduced on their way."""
 
+    open_order: int | None = None
+    """In a relaxed problem, the number of groups after which the order of steps is open; else None."""
+
     known_choices: dict[tuple[int, ...], Tables] = field(default_factory=dict, compare=False, repr=False)
     """Choices of one step that were made, by factors; the same problem at other prices shares them."""
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ...support.distinct_rows import distinct_rows
 from .semiring import Semiring, Table, project_in_pieces
 
 COMPILED_SUMS = 1 << 18
@@ -39,14 +40,16 @@ def compiled_loops(sums: int) -> Any:
 
 def least_differences(rows: Table) -> Table:
     """Compute `[a, b]`: the least of `rows[a, c] - rows[b, c]` over all `c`."""
-    count, length = rows.shape
+    first, number = distinct_rows(rows)
+    different = rows[first]
+    count, length = different.shape
     loops = compiled_loops(count * count * length)
     if loops is None:
-        found: Table = (rows[:, None] - rows[None]).min(axis=-1)
-        return found
-    found = np.empty((count, count), rows.dtype)
-    loops.least_differences(_as_loops_read(rows), found)
-    return found
+        found: Table = (different[:, None] - different[None]).min(axis=-1)
+    else:
+        found = np.empty((count, count), rows.dtype)
+        loops.least_differences(_as_loops_read(different), found)
+    return found if count == len(rows) else found[number[:, None], number]
 
 
 def _minimum(table: Table, axis: int) -> Table:

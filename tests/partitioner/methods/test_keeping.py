@@ -128,7 +128,8 @@ def test_no_fewer_bytes_move_than_if_operations_read_homes(model, options):
     found = lighter(graph, plan, partial(peak_bytes, graph))
     beyond = lighter(graph, plan, partial(peak_bytes, graph), beyond=True)
     assert beyond.cost_bytes <= found.cost_bytes <= plan.cost_bytes
-    assert found.lower_bound_bytes == min(plan.lower_bound_bytes, found.cost_bytes)
+    assert found.lower_bound_bytes == plan.lower_bound_bytes <= found.cost_bytes
+    assert beyond.lower_bound_bytes == plan.lower_bound_bytes * (beyond.cost_bytes >= plan.lower_bound_bytes)
 
 
 def test_plans_that_are_not_in_steps_stay():

@@ -38,7 +38,7 @@ def training_graph(toy, texts, seed):
     random = np.random.default_rng(seed)
     builder = toy()
     batch, width = (int(n) for n in random.choice([1, 2, 3, 4, 5, 6, 8], 2))
-    data = builder.tensor(batch, width, role="data")
+    data = builder.tensor(batch, width, role=Role.DATA)
     layers = []
     for _ in range(1 + seed % 2):
         out = int(random.choice([2, 3, 4, 6]))
@@ -47,7 +47,7 @@ def training_graph(toy, texts, seed):
         layers.append((data, weight))
         data = builder.apply(texts["RELU"], product) if random.random() < 0.5 else product
     gradient = data
-    rate = builder.tensor(1, role="scalar")
+    rate = builder.tensor(1, role=Role.SCALAR)
     for index, (value, weight) in enumerate(reversed(layers)):
         of_weight = builder.apply(texts["MATMUL"], builder.apply(texts["TRANSPOSE"], value), gradient)
         if index + 1 < len(layers):
