@@ -88,13 +88,17 @@ class Request:
 
     def each(self) -> dict[str, Request]:
         """Return the request for each method. Layouts go only to the methods that score them; without layouts
-        these methods are left out.
+        these methods are left out. The seed and the budget go only to those that draw.
         """
         from ..partitioner.methods.method import every_method
+        from ..partitioner.plans.sampling import Sampling
 
-        searching = replace(self, settings=replace(self.settings, layouts=None))
+        plain = replace(self.settings, sampling=Sampling())
+        searching = replace(self, settings=replace(plain, layouts=None))
+        drawing = replace(self, settings=replace(self.settings, layouts=None))
+        scoring = replace(self, settings=plain)
         return {
-            name: self if method.takes_layouts else searching
+            name: scoring if method.takes_layouts else drawing if method.simulates else searching
             for name, method in every_method().items()
             if self.settings.layouts is not None or not method.takes_layouts
         }
