@@ -33,8 +33,8 @@ method_option = click.option(
     show_default=True,
     shell_complete=candidates.of(candidates.methods),
     help="Search method: recursive, refine, exact, all-row, spartan, equal-chop, icml18, data-parallel, "
-    "zero-3, megatron or megatron-sp, or flexflow, which needs --machine; megatron and megatron-sp "
-    "take a mesh, such as megatron:dp4-tp2.",
+    "zero-3, megatron, megatron-sp, one-weird-trick, wu-2016, flexflow or anneal. Megatron takes a mesh, such "
+    "as megatron:dp4-tp2; flexflow and anneal need a machine (tofu plan --machine).",
 )
 
 
@@ -47,7 +47,7 @@ def sampling_options(command: Command) -> Command:
                 type=click.IntRange(0),
                 default=0,
                 show_default=True,
-                help="Seed of all that is drawn, by methods that draw: flexflow.",
+                help="Seed of all that is drawn, by the methods that draw: flexflow and anneal.",
             ),
             click.option(
                 "--proposals",
