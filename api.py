@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -21,10 +21,10 @@ from .partitioner import (
     SearchSettings,
     find_plan_within,
     lower,
-    peak_bytes,
+    simulation,
 )
-from .partitioner.costs.movement import Movements
-from .partitioner.methods.frontier import WHOLE, Frontier, Measures, find_frontier
+from .partitioner.lowering.arenas import Arenas
+from .partitioner.methods.frontier import WHOLE, Frontier, Measured, Measures, find_frontier
 from .partitioner.methods.manual import Layouts
 from .partitioner.methods.method import Search, find_method
 from .partitioner.methods.simulated import Watch
@@ -249,14 +249,11 @@ def frontier(
     found.check_workers(workers)
     limit = parse_limit(memory, "memory", found)
 
-    movements: dict[tuple[int, ...], Movements] = {}
+    def measuring(graph: Graph) -> Callable[[Plan], Measured]:
+        arenas = Arenas(graph)
+        return lambda plan: Measured(simulation(graph, plan, found).seconds, arenas.largest(plan))
 
-    def measured(graph: Graph, plan: Plan) -> tuple[float, int]:
-        shared = movements.setdefault(plan.factors, Movements(workers, plan.factors))
-        program = lower(graph, plan, shared)
-        return simulate(program, found).seconds, max(plan_memory(program).arena_bytes)
-
-    measures = Measures(measured, task_times(graph, found, workers))
+    measures = Measures(measuring, task_times(graph, found, workers))
     limit_bytes = limit if isinstance(limit, int) else None
     space = replace(WHOLE, keep=keep, replicate=replicate)
     search = find_frontier if cost_model == "simulated" else find_modelled_frontier
@@ -271,7 +268,7 @@ def needs_of(graph: Graph) -> Needs:
         needed = footprint(lower(graph, plan), scratch)
         return needed.peak_bytes - max(needed.arena_bytes)
 
-    return Needs(partial(peak_bytes, graph), workspace, partial(scratch.alone_bytes, graph))
+    return Needs(Arenas(graph).largest, workspace, partial(scratch.alone_bytes, graph))
 
 
 def refusal(graph: Graph, found: Fitting, limit_bytes: int) -> str | None:

@@ -4,8 +4,9 @@
     wanted    disjoint boxes B with workers w(B), B inside H[w(B)], whose union is R
 
 The result is deterministic. A reader takes from itself what it can. It looks for the other pieces from its
-own number upwards, so that not all workers ask the same one first. If several workers hold one region,
-readers take it from different ones.
+own number upwards, so that not all workers ask the same one first. If several workers hold one region, it is
+taken from one of the nearest: those that share the smallest block of 2, 4, 8 and so on workers with the
+reader, as devices in one group of a machine do. Of several, readers take different ones.
 
 Assumes: regions that workers hold are equal or disjoint; otherwise the pieces are still disjoint, but more
 than necessary. Guarantees: the reader's own part of R is never fetched.
@@ -73,8 +74,10 @@ def _sources(
             by_region.setdefault(holder[1], []).append((holder[0], number))
     chosen = []
     for region, found in by_region.items():
-        own = [each for each in found if each[0] == reader]
-        worker, number = own[0] if own else found[reader % len(found)]
+        distances = [(worker ^ reader).bit_length() for worker, _ in found]
+        least = min(distances)
+        nearest = [each for each, distance in zip(found, distances, strict=True) if distance == least]
+        worker, number = nearest[reader % len(nearest)]
         chosen.append(((worker - reader) % workers, number, region))
     return [(number, region) for _, number, region in sorted(chosen, key=lambda each: each[:2])]
 

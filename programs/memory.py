@@ -28,8 +28,8 @@ from ..errors import ProgramError
 from ..operators.stages.bound_operator import BoundOperator
 from ..support.gc_pause import gc_paused
 from ..support.notebook_display import NotebookDisplay
+from .arena import Arena, plan_arena
 from .clock import check_order, first_ticks, lasting_buffers, operation_at, reads, writes
-from .offsets import ALIGNMENT_BYTES, live_sizes, place
 from .program import Buffer, BufferKind, Compute, PartitionedGraph
 
 Ticks = npt.NDArray[np.int64]
@@ -106,8 +106,8 @@ def plan_memory(partitioned: PartitionedGraph) -> MemoryPlan:
     """
     lifetimes = buffer_lifetimes(partitioned)
     hosts = in_place_hosts(partitioned, lifetimes)
-    known: dict[tuple[bytes, ...], _Arena] = {}
-    arenas: list[_Arena] = []
+    known: dict[tuple[bytes, ...], Arena] = {}
+    arenas: list[Arena] = []
     live: list[list[Buffer]] = []
     for worker, program in enumerate(partitioned.programs):
         sizes = np.array([buffer.nbytes for buffer in program.buffers], np.int64)
@@ -115,7 +115,7 @@ def plan_memory(partitioned: PartitionedGraph) -> MemoryPlan:
         host = np.array(hosts[worker], np.int64)
         key = (sizes.tobytes(), births.tobytes(), deaths.tobytes(), host.tobytes())
         if key not in known:
-            known[key] = _plan_arena(sizes, births, deaths, host)
+            known[key] = plan_arena(sizes, births, deaths, host)
         arenas.append(known[key])
         held = _held_at(int(known[key].live_bytes.argmax()), births, deaths, hosts[worker])
         live.append([program.buffers[index] for index in held])
@@ -218,7 +218,10 @@ def in_place_hosts(partitioned: PartitionedGraph, lifetimes: Lifetimes) -> list[
             for output in instruction.outputs:
                 if births[output] != now:
                     continue
-                host = next((b for b in dying if _same_form(partitioned, worker, b, output)), None)
+                form = program.buffers[output]
+                host = next(
+                    (b for b in dying if have_same_form(partitioned.graph, program.buffers[b], form)), None
+                )
                 if host is not None:
                     hosts[worker][output] = hosts[worker][host]
                     dying.remove(host)
@@ -236,37 +239,6 @@ def _places_in_place(graph: Graph) -> list[tuple[int, ...]]:
     return [known[operation.bound] for operation in graph.operations]
 
 
-def _same_form(partitioned: PartitionedGraph, worker: int, first: int, second: int) -> bool:
+def have_same_form(graph: Graph, one: Buffer, other: Buffer) -> bool:
     """Tell whether two buffers hold the same region with elements of the same type."""
-    buffers, tensors = partitioned.programs[worker].buffers, partitioned.graph.tensors
-    a, b = buffers[first], buffers[second]
-    return a.region == b.region and tensors[a.tensor].dtype == tensors[b.tensor].dtype
-
-
-@dataclass(frozen=True, slots=True)
-class _Arena:
-    """The plan of one worker's arena."""
-
-    offsets: tuple[int, ...]
-    """The offset of each buffer."""
-
-    nbytes: int
-    """The size of the arena."""
-
-    live_bytes: Ticks
-    """The bytes that are live at every tick."""
-
-
-def _plan_arena(sizes: Ticks, births: Ticks, deaths: Ticks, hosts: Ticks) -> _Arena:
-    merged_births, merged_deaths = births.copy(), deaths.copy()
-    np.minimum.at(merged_births, hosts, births)
-    np.maximum.at(merged_deaths, hosts, deaths)
-    births, deaths = merged_births, merged_deaths
-    owners = np.flatnonzero((hosts == np.arange(len(sizes))) & (births <= deaths) & (sizes > 0))
-    offsets = np.zeros(len(sizes), np.int64)
-    if not len(owners):
-        return _Arena(tuple(offsets.tolist()), 0, np.zeros(1, np.int64))
-    aligned = -(-sizes[owners] // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
-    offsets[owners], nbytes = place(aligned, births[owners], deaths[owners])
-    live = live_sizes(sizes[owners], births[owners], deaths[owners])
-    return _Arena(tuple(offsets[hosts].tolist()), nbytes, live)
+    return one.region == other.region and graph.tensors[one.tensor].dtype == graph.tensors[other.tensor].dtype

@@ -22,18 +22,19 @@ ACCEPTED_WASTE = 0.02
 _UNLIMITED = int(np.iinfo(np.int64).max // 2)
 
 
-def place(sizes: Integers, births: Integers, deaths: Integers) -> tuple[Integers, int]:
+def place(sizes: Integers, births: Integers, deaths: Integers, enough: int = 0) -> tuple[Integers, int]:
     """Return the buffers' offsets and the size of the arena that holds them, in the unit of `sizes`.
 
     Buffer `i` is live from tick `births[i]` to `deaths[i]`, both included. Buffers that are live at a common
     tick get disjoint memory. The time is linear in the number of buffers. If the quick heuristic wastes more
-    than `ACCEPTED_WASTE` over the lower bound, it is multiplied by the number of buffers live at once.
+    than `ACCEPTED_WASTE` over the lower bound, it is multiplied by the number of buffers live at once. An
+    arena of `enough` is not made smaller.
     """
     if not len(sizes):
         return np.zeros(0, np.int64), 0
     offsets, arena = in_order_of_time(sizes, births, deaths)
-    if arena > live_sizes(sizes, births, deaths).max() * (1 + ACCEPTED_WASTE):
-        others, smaller = largest_first(sizes, births, deaths)
+    if arena > max(live_sizes(sizes, births, deaths).max() * (1 + ACCEPTED_WASTE), enough):
+        others, smaller = largest_first(sizes, births, deaths, arena)
         if smaller < arena:
             return others, smaller
     return offsets, arena
@@ -86,10 +87,12 @@ def _free(gaps: list[tuple[int, int]], start: int, end: int) -> None:
     gaps.insert(place, (start, end))
 
 
-def largest_first(sizes: Integers, births: Integers, deaths: Integers) -> tuple[Integers, int]:
+def largest_first(
+    sizes: Integers, births: Integers, deaths: Integers, below: int = _UNLIMITED
+) -> tuple[Integers, int]:
     """Put each buffer into the smallest sufficient gap left by earlier buffers with overlapping lifetimes.
 
-    Buffers that are live throughout come first, at the bottom.
+    Buffers that are live throughout come first, at the bottom. Stop if the arena is no longer below `below`.
     """
     order = np.lexsort((births, -sizes, (births > births.min()) | (deaths < deaths.max())))
     offsets = np.zeros(len(sizes), np.int64)
@@ -109,4 +112,6 @@ def largest_first(sizes: Integers, births: Integers, deaths: Integers) -> tuple[
         placed[:, at] = birth, death, start, start + size
         offsets[index] = start
         arena = max(arena, start + size)
+        if arena >= below:
+            break
     return offsets, arena

@@ -66,7 +66,7 @@ def entry(memory: Numbers, transfers: int, head: int, number: int) -> int:
 def _transfers(
     needed: Lists, held: Lists, how: tuple[int, bool, int], nbytes: int, ways: Numbers, speeds: Lists
 ) -> tuple[int, int, Transfers]:
-    """Return -1 twice and transfers.
+    """Return -1 twice and transfers, as `read_parts` says who reads what from whom.
 
     The first number is a reader that lacks something, if there is one. The second one is a pair of workers
     between which no way is known, if there is one.

@@ -2,7 +2,7 @@
 
 Readers keep what they hold (tasks, copies), or read parts of every term (what is reduced, or collected).
 It is what `programs.cover` says in pieces: a reader takes from itself what it can, looks for the
-rest from its own number upwards, and of several equal holdings takes one that its number chooses.
+rest from its own number upwards, and of several equal holdings takes one of the nearest.
 
 Assumes: parts of one term are equal or disjoint.
 """
@@ -180,6 +180,29 @@ def lists_of(parts: PartSet, term: Numbers) -> Lists:
 
 
 @compiled
+def _nearest(holders: Numbers, members: Numbers, begin: int, end: int, worker: int) -> int:
+    """Return the part that a worker reads of equal ones: of the nearest, the one that its number chooses."""
+    least, count = 0, 0
+    for place in range(begin, end):
+        block = holders[members[place]] ^ worker
+        while block & (block - 1):
+            block &= block - 1
+        if count == 0 or block < least:
+            least, count = block, 0
+        count += block == least
+    skipped = worker % count
+    for place in range(begin, end):
+        block = holders[members[place]] ^ worker
+        while block & (block - 1):
+            block &= block - 1
+        if block == least:
+            if skipped == 0:
+                return int(members[place])
+            skipped -= 1
+    return _NONE
+
+
+@compiled
 def read_parts(needed: Lists, held: Lists, how: tuple[int, bool, int], found: Lists) -> int:
     """Write how all parts are read to `found`; return the first reader that lacks something, or -1.
 
@@ -235,11 +258,7 @@ def read_parts(needed: Lists, held: Lists, how: tuple[int, bool, int], found: Li
                     if common == 0:
                         continue
                     covered += common
-                    chosen = members[begin + worker % (end - begin)]
-                    for place in range(begin, end):
-                        if holders[members[place]] == worker:
-                            chosen = members[place]
-                            break
+                    chosen = _nearest(holders, members, begin, end, worker)
                     turn = (holders[chosen] - worker) % workers
                     place = count
                     while place > 0:

@@ -17,7 +17,7 @@ a part in an operation has no instruction for it.
 
 Assumes: the plan is legal for the graph (`Plan.verify`). Guarantees: instructions in the order of the clock,
 every one later than what it depends on, and as many fetched bytes as the plan states.
-`programs.check_program` checks both. Implemented in: `_copy`, `_fetch_inputs`, `_output_buffers` (where an
+`programs.check_program` checks both. Implemented in: `copy`, `_fetch_inputs`, `_output_buffers` (where an
 output is computed), `_collect`.
 """
 
@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from ...analyzer.indices.region import Region
 from ...dataflow.graph import Graph, Operation
@@ -58,54 +59,90 @@ def lower(graph: Graph, plan: Plan, movements: Movements | None = None) -> Parti
     `planned_bytes` are counted from the pieces and equal `plan.cost_bytes`. Plans with the same factors may
     share `movements`, of which each is then found once. Raises PlanError if the plan is not for this graph.
     """
-    plan.check_graph(graph)
-    lowering = _Lowering(graph, plan, movements or Movements(plan.workers, plan.factors))
+    lowering = Lowering(PlanRegions(graph, plan, movements or Movements(plan.workers, plan.factors)))
+    homes = tuple([lowering.home(tensor.index) for tensor in graph.tensors])
     for operation in in_order(graph, plan.written_order):
         lowering.add(operation)
-    return lowering.finish()
+    programs = tuple(
+        Program(worker, tuple(buffers), tuple(instructions))
+        for worker, (buffers, instructions) in enumerate(
+            zip(lowering.buffers, lowering.instructions, strict=True)
+        )
+    )
+    return PartitionedGraph(graph, plan.workers, programs, homes, lowering.planned_bytes)
 
 
-class _Lowering:
+class PlanRegions:
+    """The regions that a plan's forms and layouts stand for."""
+
     def __init__(self, graph: Graph, plan: Plan, movements: Movements) -> None:
-        self._graph = graph
-        self._plan = plan
-        self._movements = movements
-        self._buffers: list[list[Buffer]] = [[] for _ in range(plan.workers)]
-        self._instructions: list[list[Instruction]] = [[] for _ in range(plan.workers)]
-        self._owned = [self._movements.layout(plan.layouts[tensor.name]) for tensor in graph.tensors]
-        stops = [plan.layouts[tensor.name].stop for tensor in graph.tensors]
-        self._stops = [None if stop is None else self._movements.layout(stop) for stop in stops]
-        self._versions = plan.versions_read(graph)
-        self._copies: dict[tuple[int, int], _Holdings] = {}
-        self._reducers: dict[int, AnyReducer] = {}
-        self._itemsize = [tensor.itemsize for tensor in graph.tensors]
-        self._planned_bytes = 0
-        self._tick = 0
-        self._homes: list[tuple[Held, ...]] = []
-        for tensor in graph.tensors:
-            self._homes.append(
-                self._make_home(tensor.index) if tensor.alias is None else self._homes[tensor.alias]
-            )
+        """Raises PlanError if the plan is not for the graph."""
+        plan.check_graph(graph)
+        self.graph = graph
+        self.plan = plan
+        self.movements = movements
+        layouts = [plan.layouts[tensor.name] for tensor in graph.tensors]
+        self.owned = [movements.layout(layout) for layout in layouts]
+        """The regions of each tensor at home."""
+        self.stops = [None if layout.stop is None else movements.layout(layout.stop) for layout in layouts]
+        """The regions in which each tensor's terms are reduced on their way home, if they are."""
+        self.versions = plan.versions_read(graph)
+        """The copies that operations read, by the numbers of operation and tensor."""
 
-    def finish(self) -> PartitionedGraph:
-        programs = tuple(
-            Program(worker, tuple(buffers), tuple(instructions))
-            for worker, (buffers, instructions) in enumerate(
-                zip(self._buffers, self._instructions, strict=True)
-            )
-        )
-        return PartitionedGraph(
-            self._graph, self._plan.workers, programs, tuple(self._homes), self._planned_bytes
-        )
+    def operator(self, operation: Operation) -> OperatorRegions:
+        """Return an operation split into tasks."""
+        return self.movements.operator(operation.bound, self.plan.strategies[operation.name])
+
+    def reducer(self, tensor: int) -> AnyReducer:
+        """Return what combines the terms of a tensor."""
+        found = self.operator(self._makers[tensor]).reducer
+        assert found is not None, "the tensor is made in terms"
+        return found
+
+    @cached_property
+    def _makers(self) -> dict[int, Operation]:
+        return {tensor: operation for operation in self.graph.operations for tensor in operation.outputs}
+
+
+class Lowering:
+    """The instructions of operations, made one operation after the other."""
+
+    def __init__(self, regions: PlanRegions) -> None:
+        self.buffers: list[list[Buffer]] = [[] for _ in range(regions.plan.workers)]
+        """The buffers of each worker."""
+        self.instructions: list[list[Instruction]] = [[] for _ in range(regions.plan.workers)]
+        """The instructions of each worker."""
+        self.planned_bytes = 0
+        """The bytes that instructions fetch."""
+        self.tick = 0
+        """The tick at which the next operation begins."""
+        self.copies: dict[tuple[int, int], _Holdings] = {}
+        """The copies that were made, by the numbers of tensor and version."""
+        self._regions = regions
+        self._tensors = regions.graph.tensors
+        self._movements = regions.movements
+        self._owned = regions.owned
+        self._homes: dict[int, tuple[Held, ...]] = {}
+
+    def home(self, tensor: int) -> tuple[Held, ...]:
+        """Return the buffers that hold a tensor between operations; make them when first asked for."""
+        root = tensor
+        while (alias := self._tensors[root].alias) is not None:
+            root = alias
+        found = self._homes.get(root)
+        if found is None:
+            found = tuple(self._buffers_for(root, self._owned[root], BufferKind.SHARD))
+            self._homes[root] = found
+        return found
 
     def add(self, operation: Operation) -> None:
         """Append the instructions of one operation: fetch, compute, collect."""
-        operator = self._movements.operator(operation.bound, self._plan.strategies[operation.name])
+        operator = self._regions.operator(operation)
         names = operation.bound.description.tensor_names
         for tensor in dict.fromkeys(operation.inputs):
-            version = self._versions.get((operation.index, tensor))
+            version = self._regions.versions.get((operation.index, tensor))
             if version is not None and version.made:
-                self._copy(operation, version)
+                self.copy(operation, version)
         reads = [
             self._read(operation, operator.inputs.get(name), tensor)
             for name, tensor in zip(names, operation.inputs, strict=True)
@@ -115,25 +152,24 @@ class _Lowering:
             self._output_buffers(operation, operator, tensor, output, inputs)
             for output, tensor in enumerate(operation.outputs)
         ]
-        last = self._compute(operation.index, operator, inputs, produced)
-        self._tick = last + 1
+        self.tick = self._compute(operation.index, operator, inputs, produced) + 1
         for output, tensor in enumerate(operation.outputs):
             self._collect(operation, operator, tensor, output, produced[output])
-        self._tick += 1
+        self.tick += 1
 
     def _read(self, operation: Operation, needed: WorkerRegions | None, tensor: int) -> _Read | None:
         if needed is None:
             return None
-        version = self._versions.get((operation.index, tensor))
+        version = self._regions.versions.get((operation.index, tensor))
         held, holders = self._version(tensor, 0 if version is None else version.number)
         term = needed.term if held.terms > 1 else (0,) * len(needed.workers)
         return _Read(tensor, needed, term, holders, self._movements.fetches(needed, held))
 
     def _version(self, tensor: int, number: int) -> _Holdings:
         """Return the holdings of a version of a tensor, and their buffers."""
-        return self._copies[tensor, number] if number else (self._owned[tensor], self._homes[tensor])
+        return self.copies[tensor, number] if number else (self._owned[tensor], self.home(tensor))
 
-    def _copy(self, operation: Operation, version: ReadCopy) -> None:
+    def copy(self, operation: Operation, version: ReadCopy) -> None:
         """Make a copy of a tensor. A part that its worker holds already needs no memory of its own."""
         tensor = version.tensor
         held, holders = self._version(tensor, version.from_number)
@@ -150,20 +186,16 @@ class _Lowering:
                     continue
                 buffer = self._buffer(tensor, copied, part, _kind(copied, BufferKind.COPY))
                 pieces = self._pieces(fetch, tensor, holders)
-                self._instructions[worker].append(MultiFetch(operation.index, buffer, pieces, self._tick))
+                self.instructions[worker].append(MultiFetch(operation.index, buffer, pieces, self.tick))
                 found.append((worker, buffer))
-        self._copies[tensor, version.number] = copied, found
-        self._tick += 1
-
-    def _make_home(self, tensor: int) -> tuple[Held, ...]:
-        owned = self._owned[tensor]
-        return tuple(self._buffers_for(tensor, owned, BufferKind.SHARD))
+        self.copies[tensor, version.number] = copied, found
+        self.tick += 1
 
     def _buffer(self, tensor: int, held: WorkerRegions, part: int, kind: BufferKind) -> int:
         """Add a buffer for a part of a tensor to its worker; return the buffer's number."""
-        buffers = self._buffers[held.workers[part]]
+        buffers = self.buffers[held.workers[part]]
         index = len(buffers)
-        nbytes = held.elements[part] * self._itemsize[tensor]
+        nbytes = held.elements[part] * self._tensors[tensor].itemsize
         buffers.append(Buffer(index, tensor, held.regions[part], kind, nbytes))
         return index
 
@@ -194,7 +226,7 @@ class _Lowering:
                     buffer = self._buffer(tensor, read.needed, task, BufferKind.FETCHED)
                     fetched[key] = buffer
                     pieces = self._pieces(assembly, tensor, read.holders)
-                    self._instructions[worker].append(MultiFetch(operation, buffer, pieces, self._tick))
+                    self.instructions[worker].append(MultiFetch(operation, buffer, pieces, self.tick))
                 inputs.append(buffer)
             found.append(tuple(inputs))
         return found
@@ -209,8 +241,8 @@ class _Lowering:
         """Append every task; those of one worker follow each other. Return the last tick."""
         ticks: dict[int, int] = {}
         for task, worker in enumerate(operator.workers):
-            tick = ticks[worker] = ticks.get(worker, self._tick) + 1
-            self._instructions[worker].append(
+            tick = ticks[worker] = ticks.get(worker, self.tick) + 1
+            self.instructions[worker].append(
                 Compute(
                     operation,
                     operator.boxes[task],
@@ -236,7 +268,7 @@ class _Lowering:
         that is written. One that another task of the worker reads may not be overwritten.
         """
         made = operator.outputs[output]
-        homes = self._homes[tensor]
+        homes = self.home(tensor)
         names = operation.bound.description.tensor_names
         elsewhere = [position for position, name in enumerate(names) if name not in operation.bound.in_place]
         found = []
@@ -255,15 +287,14 @@ class _Lowering:
         self, operation: Operation, operator: OperatorRegions, tensor: int, output: int, produced: list[Held]
     ) -> None:
         """Assemble or reduce every holding of an output that no task computed in place."""
-        if operator.reducer is not None:
-            self._reducers[tensor] = operator.reducer
-        if set(self._homes[tensor]) <= set(produced):
+        if set(self.home(tensor)) <= set(produced):
             return
-        made, home, stop = (operator.outputs[output], produced), self._version(tensor, 0), self._stops[tensor]
+        made, home = (operator.outputs[output], produced), self._version(tensor, 0)
+        stop = self._regions.stops[tensor]
         if stop is not None and made[0].terms > home[0].terms:
             between = stop, self._buffers_for(tensor, stop, BufferKind.COPY)
             self._fill(operation, tensor, made, between)
-            self._tick += 1
+            self.tick += 1
             made = between
         self._fill(operation, tensor, made, home)
 
@@ -275,15 +306,15 @@ class _Lowering:
             if (worker, target) in done:
                 continue
             parts = tuple([self._pieces(part, tensor, made[1]) for part in assemblies])
-            self._instructions[worker].append(
-                MultiFetch(operation.index, target, parts[0], self._tick)
+            self.instructions[worker].append(
+                MultiFetch(operation.index, target, parts[0], self.tick)
                 if len(parts) == 1
-                else Reduce(operation.index, target, self._reducers[tensor], parts, self._tick)
+                else Reduce(operation.index, target, self._regions.reducer(tensor), parts, self.tick)
             )
 
     def _pieces(self, assembly: Assembly, tensor: int, holders: Sequence[Held]) -> tuple[Piece, ...]:
         """Return the parts as pieces of the holders' buffers, and count the bytes fetched."""
-        self._planned_bytes += assembly.fetched_elements * self._itemsize[tensor]
+        self.planned_bytes += assembly.fetched_elements * self._tensors[tensor].itemsize
         return tuple([Piece(*holders[number], region) for number, region in assembly.parts])
 
 

@@ -7,9 +7,9 @@
 (TensorOpt, section 4, has pairs of estimated time and memory that are added up over operators, without
 bounds.) Plans come from searches for the least bytes and for the least step time, each at several amounts of
 memory (`within_memory.memory_front`), from their recombination (`recombine`), and from the baselines that are
-whole plans. Less memory is also bought by computing activations again, see `dataflow.recompute`. Every plan
-that a search measures is a candidate, not only what it returns; a plan is lowered once. Implemented in:
-`_Tried` (plans), `unbeaten` (the points).
+whole plans. Then transfers of some of them go in several hops (`several_hops`). Less memory is also bought by
+computing activations again, see `dataflow.recompute`. Every plan that a search measures is a candidate, not
+only what it returns; a plan is measured once. Implemented in: `_Tried` (plans), `unbeaten` (the points).
 """
 
 from __future__ import annotations
@@ -32,21 +32,14 @@ from .method import Method, every_method, find_method
 from .recombine import recombined
 from .search import prepared
 from .settings import SearchSettings
+from .several_hops import in_several_hops
 from .within_memory import least_peak_bytes, memory_front
+
+HOPPED = 3
+"""The number of plans whose transfers may go in several hops, spread evenly over those that nothing beats."""
 
 WHOLE = Space(replicate=True, feed="batch", keep=True)
 """The space of all plans that a search knows, with inputs as a loader has them."""
-
-
-@dataclass(frozen=True, slots=True)
-class Measures:
-    """How plans are measured."""
-
-    plan: Callable[[Graph, Plan], tuple[float, int]]
-    """Returns the simulated time of an iteration, and the largest arena of a worker in bytes."""
-
-    times: TaskTimes
-    """Returns the times of tasks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +51,17 @@ class Measured:
 
     peak_bytes: int
     """The largest arena of a worker."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """How plans are measured."""
+
+    of: Callable[[Graph], Callable[[Plan], Measured]]
+    """Returns the function that measures plans of a graph, for which it keeps what they share."""
+
+    times: TaskTimes
+    """Returns the times of tasks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +185,8 @@ def find_frontier(
         tried.search(search, space)
         if segments == 1 and space == WHOLE:
             tried.baselines()
+        if space.keep:
+            tried.hops()
         points = unbeaten((*points, *tried.points))
     points = tuple(point for point in points if memory is None or point.peak_bytes <= memory)
     if not points:
@@ -222,8 +228,8 @@ class _Tried:
         self._workers = workers
         self._machine = machine
         self._segments = segments
-        self._measures = measures
-        self._arenas: dict[object, int] = {}
+        self._measure = measures.of(graph)
+        self._measured: dict[object, Measured] = {}
 
     def search(self, method: Method, space: Space) -> None:
         """Try plans of searches; if activations are computed again, only of those for the step time."""
@@ -248,12 +254,22 @@ class _Tried:
                     continue
                 self._arena(plan)
 
+    def hops(self) -> None:
+        """Let transfers of some of the unbeaten plans go in several hops, where the machine has groups."""
+        points = unbeaten(self.points)
+        count = min(len(points), HOPPED)
+        for number in {place * (len(points) - 1) // max(count - 1, 1) for place in range(count)}:
+            plan = points[number].plan
+            in_several_hops(self._graph, plan, self._machine, lambda plan: self._taken(plan).seconds)
+
     def _arena(self, plan: Plan) -> int:
-        """Return the largest arena of a plan, which becomes a point."""
+        return self._taken(plan).peak_bytes
+
+    def _taken(self, plan: Plan) -> Measured:
+        """Return what a plan takes, which becomes a point."""
         choices = *plan.strategies.values(), *plan.layouts.values(), *plan.copies.items(), plan.written_order
-        if choices not in self._arenas:
-            seconds, peak = self._measures.plan(self._graph, plan)
-            self._arenas[choices] = peak
-            made = replace(plan, step_seconds=seconds)
-            self.points.append(FrontierPoint(seconds, peak, made, self._segments))
-        return self._arenas[choices]
+        if choices not in self._measured:
+            taken = self._measured[choices] = self._measure(plan)
+            made = replace(plan, step_seconds=taken.seconds)
+            self.points.append(FrontierPoint(taken.seconds, taken.peak_bytes, made, self._segments))
+        return self._measured[choices]

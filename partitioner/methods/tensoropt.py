@@ -19,7 +19,7 @@ counts), `_solved` (choices), `_bounds` (`lower`), `solvers.frontier` (the front
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import prod
@@ -112,8 +112,9 @@ def find_modelled_frontier(
     points: list[FrontierPoint] = []
     lower: list[LowerPoint] = []
     variants = variants_of(graph, recompute)
+    measured = {segments: measures.of(variant) for segments, variant in variants.items()}
     for segments, variant in variants.items():
-        found = _solved(variant, workers, settings, measures)
+        found = _solved(variant, workers, settings, measured[segments])
         points += [
             FrontierPoint(_seconds(time), -(-held // workers), _plan(found, number, workers), segments)
             for number, (time, held) in enumerate(found.optimum.points.tolist())
@@ -126,7 +127,7 @@ def find_modelled_frontier(
             f"no plan was found that takes at most {memory:,} bytes by the cost model 'tensoropt': the least "
             f"is {least:,}"
         )
-    taken = [_with_taken(variants[point.recompute], point, settings, measures) for point in fitting]
+    taken = [_with_taken(point, settings, measured[point.recompute]) for point in fitting]
     return Frontier(workers, machine, tuple(taken), unbeaten(lower), "tensoropt")
 
 
@@ -150,7 +151,9 @@ def kept_bytes(problem: Problem) -> dict[int, int]:
     return dict(found)
 
 
-def _solved(graph: Graph, workers: int, settings: SearchSettings, measures: Measures) -> Modelled:
+def _solved(
+    graph: Graph, workers: int, settings: SearchSettings, measure: Callable[[Plan], Measured]
+) -> Modelled:
     """Return the frontier over all choices, or else over those of plans that searches find."""
     problem, _ = prepared(graph, workers, settings)
     factors = problem.objective.factors(workers)
@@ -161,7 +164,7 @@ def _solved(graph: Graph, workers: int, settings: SearchSettings, measures: Meas
                 return Modelled(problem, *every, _optimum(problem, workers, *every, limit), True)
             except WidthError:
                 continue
-    front = memory_front(graph, workers, settings, lambda plan: measures.plan(graph, plan)[1])
+    front = memory_front(graph, workers, settings, lambda plan: measure(plan).peak_bytes)
     made = choices_made(problem, factors, [choices_of(problem, found.plan) for found in front])
     try:
         return Modelled(problem, *made, _optimum(problem, workers, *made, POINTS), False)
@@ -202,10 +205,10 @@ def _plan(found: Modelled, point: int, workers: int) -> Plan:
 
 
 def _with_taken(
-    graph: Graph, point: FrontierPoint, settings: SearchSettings, measures: Measures
+    point: FrontierPoint, settings: SearchSettings, measure: Callable[[Plan], Measured]
 ) -> FrontierPoint:
     """Return a point with what its plan takes."""
-    taken = Measured(*measures.plan(graph, point.plan))
+    taken = measure(point.plan)
     plan = replace(point.plan, space=settings.space(), step_seconds=taken.seconds)
     return replace(point, plan=plan, taken=taken)
 

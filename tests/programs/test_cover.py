@@ -50,6 +50,14 @@ def test_readers_take_copies_from_themselves_or_from_different_workers(reader, s
     assert cover(half, [None, None, (2, whole), (3, whole)], reader, 4) == ((source, half),)
 
 
+@pytest.mark.parametrize(("reader", "source"), [(1, 0), (2, 0), (3, 0), (5, 4), (6, 4), (7, 4)])
+def test_readers_take_copies_from_their_own_half(reader, source):
+    """Workers 0 to 3 and 4 to 7 are two blocks, as devices of two nodes are."""
+    whole = ((0, 4),)
+    holders = [(worker, whole) if worker in (0, 4) else None for worker in range(8)]
+    assert cover(whole, holders, reader, 8) == ((source, whole),)
+
+
 def test_a_worker_may_hold_several_regions():
     holders = [(1, ((0, 2),)), (0, ((2, 3),)), (1, ((3, 4),))]
     assert cover(((0, 4),), holders, 1, 2) == ((0, ((0, 2),)), (2, ((3, 4),)), (1, ((2, 3),)))

@@ -13,7 +13,7 @@ import tofu
 from tofu import api
 from tofu.dataflow.recompute import recomputed
 from tofu.errors import PlanError
-from tofu.partitioner import least_peak_bytes, partition, peak_bytes
+from tofu.partitioner import least_peak_bytes, partition, peak_bytes, simulation
 from tofu.partitioner.methods.frontier import FrontierPoint, unbeaten
 from tofu.partitioner.methods.frontier_bounds import least_seconds
 from tofu.partitioner.problem.classes import build_problem
@@ -110,22 +110,22 @@ def test_operations_that_can_be_split_in_many_ways_count():
     assert few > listed
 
 
-def test_every_plan_is_lowered_once(graph, monkeypatch):
+def test_every_plan_is_simulated_once(graph, monkeypatch):
     """Searches meet the same plan at several limits; each is measured once, and all are candidates."""
-    lowered = []
+    simulated = []
 
-    def counted(graph, plan, movements):
-        lowered.append((graph, plan))
-        return tofu.lower(graph, plan, movements)
+    def counted(graph, plan, machine):
+        simulated.append((graph, plan))
+        return simulation(graph, plan, machine)
 
-    monkeypatch.setattr(api, "lower", counted)
+    monkeypatch.setattr(api, "simulation", counted)
     found = tofu.frontier(graph, 4, MACHINE)
     choices = [
         (own.fingerprint, *plan.strategies.items(), *plan.layouts.items(), *plan.copies.items())
-        for own, plan in lowered
+        for own, plan in simulated
     ]
     assert len(set(choices)) == len(choices) > len(found.points)
-    for own, plan in lowered:
+    for own, plan in simulated:
         seconds, peak = tofu.simulate(tofu.lower(own, plan), MACHINE).seconds, peak_bytes(own, plan)
         assert any(p.seconds <= seconds and p.peak_bytes <= peak for p in found.points)
 

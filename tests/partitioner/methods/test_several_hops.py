@@ -1,0 +1,85 @@
+"""Transfers in several hops: faster where links differ, checked as every plan, and with equal results."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tofu
+from tofu.machines.machine import Machine
+from tofu.partitioner import partition, simulation
+from tofu.partitioner.methods.several_hops import in_several_hops
+
+WORKERS = 8
+
+
+@pytest.fixture(scope="module")
+def two_nodes() -> Machine:
+    """Two nodes of four devices, with a slow link between them."""
+    return tofu.machines.load("2x-p100-node")
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return tofu.models.get("mlp", batch=512).training_graph()
+
+
+def rerouted(graph, plan, machine):
+    return in_several_hops(graph, plan, machine, lambda each: simulation(graph, each, machine).seconds)
+
+
+@pytest.mark.parametrize("method", ["data-parallel", "recursive"])
+def test_two_hops_beat_one_over_a_slow_link(graph, two_nodes, method):
+    plan = partition(graph, WORKERS, method)
+    found = rerouted(graph, plan, two_nodes)
+    found.verify(graph)
+    tofu.verify(graph, found)
+    before, after = (tofu.simulate(tofu.lower(graph, each), two_nodes).seconds for each in (plan, found))
+    assert after < 0.8 * before
+    assert found.strategies == plan.strategies
+
+
+def test_a_plan_that_went_in_several_hops_trains_alike(graph, two_nodes):
+    plan = partition(graph, WORKERS, "data-parallel")
+    results = []
+    for each in (plan, rerouted(graph, plan, two_nodes)):
+        drawn = np.random.default_rng(0)
+        with tofu.Executor(tofu.lower(graph, each)) as executor:
+            for tensor in graph.tensors:
+                if tensor.role.persistent and tensor.alias is None:
+                    value = drawn.uniform(0.0, 0.1, tensor.shape)
+                    executor.write(tensor.name, np.floor(value) if "label" in tensor.name else value)
+            executor.run()
+            results.append(executor.read("fc1_weight"))
+    np.testing.assert_allclose(*results, rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["dgx-a100", "p100-node"])
+def test_devices_of_one_group_take_one_hop(graph, name):
+    machine = tofu.machines.load(name)
+    workers = len(machine.devices)
+    plan = partition(graph, workers)
+    assert rerouted(graph, plan, machine) is plan
+
+
+def test_nothing_is_kept_that_takes_longer(graph, two_nodes):
+    """Every proposal that measures refuse leaves the plan as it is."""
+    plan = partition(graph, WORKERS, "data-parallel")
+    tried = []
+
+    def seconds(each):
+        tried.append(each)
+        return float(len(tried))
+
+    assert in_several_hops(graph, plan, two_nodes, seconds) is plan
+    assert len(tried) > 2
+
+
+def test_frontiers_have_plans_in_several_hops(graph, two_nodes):
+    found, without = (
+        tofu.frontier(graph, WORKERS, two_nodes, recompute=(1,), keep=keep).points[-1]
+        for keep in (True, False)
+    )
+    assert found.plan.copies
+    assert not without.plan.copies
+    assert found.seconds < without.seconds
