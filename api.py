@@ -26,9 +26,11 @@ from .partitioner import (
 from .partitioner.lowering.arenas import Arenas
 from .partitioner.methods.frontier import WHOLE, Frontier, Measured, Measures, find_frontier
 from .partitioner.methods.manual import Layouts
-from .partitioner.methods.method import Search
+from .partitioner.methods.method import Search, find_method
+from .partitioner.methods.simulated import Watch
 from .partitioner.methods.tensoropt import find_modelled_frontier
 from .partitioner.methods.within_memory import Limit, parse_limit
+from .partitioner.plans.sampling import Sampling
 from .partitioner.problem.classes import build_problem
 from .partitioner.problem.constraints import Constraint
 from .partitioner.problem.live_bytes import LiveBytes
@@ -71,6 +73,11 @@ def partition(
     keep: bool = True,
     replicate: bool = True,
     feed: str = "batch",
+    seed: int = 0,
+    proposals: int | None = None,
+    beta: float | None = None,
+    seconds: float | None = None,
+    watch: Watch | None = None,
 ) -> Plan:
     """Find a plan for `workers` workers that fits the memory of each; the same graph gives the same plan.
 
@@ -89,6 +96,9 @@ def partition(
     `step-time` adds latency and computations; of the plan that is found and the one for `bytes`, the plan
     whose simulated iteration is shorter is returned. For both, the workers are split by the levels of the
     machine.
+    `seed`, `proposals`, `beta` and `seconds` are for `flexflow`, which draws at random: see `Sampling`.
+    It needs a machine and minimises `step_seconds`. With `seconds` another run may find another plan. `watch`
+    is called with its progress.
     `report` is called with the cost and the proven bound, in bytes or in picoseconds, whenever `exact`
     improves one of them.
 
@@ -114,7 +124,8 @@ def partition(
     limit = parse_limit(memory, "memory", found)
     if found is not None and isinstance(workers, int):
         found.check_workers(workers)
-    searched = None if objective == "bytes" else found
+    simulates = find_method(method).simulates
+    searched = found if simulates or objective != "bytes" else None
     settings = SearchSettings(
         method,
         constraints,
@@ -125,6 +136,8 @@ def partition(
         keep=keep,
         feed=feed,
         report=report,
+        sampling=Sampling(seed, proposals, Sampling().beta if beta is None else beta, seconds),
+        watch=watch,
     )
     if workers == "auto":
         fitting = search_fewest(graph, settings, limit, found)
@@ -138,7 +151,7 @@ def partition(
         raise PlanError(refused)
     if found is None or not found.kinds or plan.step_seconds is not None:
         return plan
-    return replace(plan, step_seconds=simulate(lower(graph, plan), found).seconds)
+    return _with_times(graph, plan, found)
 
 
 def search_within(graph: Graph, workers: int, settings: SearchSettings, limit: Limit) -> Fitting:
@@ -195,8 +208,13 @@ def search_fewest(graph: Graph, settings: SearchSettings, limit: Limit, machine:
 
 def _timed(graph: Graph, found: Fitting, machine: Machine) -> Fitting:
     """Simulate an iteration of a plan."""
-    seconds = simulate(lower(graph, found.plan), machine).seconds
-    return replace(found, plan=replace(found.plan, step_seconds=seconds))
+    return replace(found, plan=_with_times(graph, found.plan, machine))
+
+
+def _with_times(graph: Graph, plan: Plan, machine: Machine) -> Plan:
+    """Return a plan with the simulated time of an iteration, and its bound."""
+    timeline = simulate(lower(graph, plan), machine)
+    return replace(plan, step_seconds=timeline.seconds, step_bound_seconds=timeline.bound_seconds)
 
 
 def frontier(

@@ -10,6 +10,7 @@ from .partitioner.layouts.forms import At, Cut, Follow, Partial, Parts, Spread
 from .partitioner.layouts.step_split import Layout
 from .partitioner.plans.assignment import Move, Version
 from .partitioner.plans.compose import compose
+from .partitioner.plans.sampling import Sampling
 from .programs.parts import Holding, Task
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "Move",
     "Partial",
     "Parts",
+    "Sampling",
     "Spread",
     "Task",
     "Version",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from .partitioner.layouts.step_split import prime_factors
 from .partitioner.methods.method import METHODS, Method, register
 from .partitioner.methods.recursive import next_plan, recursion_bound
+from .partitioner.methods.simulated import SearchProgress, SimulatedSearch
 from .partitioner.plans.cost import Cost, CostUnit
 from .partitioner.plans.space import Space
 from .partitioner.plans.unproven import UnprovenStep
@@ -41,6 +42,8 @@ __all__ = [
     "Objective",
     "PairTable",
     "Problem",
+    "SearchProgress",
+    "SimulatedSearch",
     "Solution",
     "Space",
     "Tables",

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 def slow_methods() -> set[str]:
     """Return the methods that may take minutes for a large model."""
-    from ..partitioner import METHODS
+    from ..partitioner.methods.method import every_method
 
-    return {name for name, method in METHODS.items() if method.slow}
+    return {name for name, method in every_method().items() if method.slow}
 
 
 def figures(
@@ -60,9 +60,13 @@ def _timed(plan: Plan) -> dict[str, Any]:
 
 def watched(request: Request, graph: Graph, method: str) -> Fitting:
     """Search by one method, and show its progress on standard error."""
-    from ..reports.search import BoundsLine, format_picoseconds
+    from ..partitioner.methods.method import find_method
+    from ..reports.search import BoundsLine, SearchLine, format_picoseconds
     from ..reports.units import format_bytes
 
+    if find_method(method).simulates:
+        with SearchLine(what=f"searching by {method}") as line:
+            return request.partition(graph, method, watch=line)
     show = format_bytes if request.settings.objective == "bytes" else format_picoseconds
     with BoundsLine(show=show, what=f"searching by {method}") as bounds:
         return request.partition(graph, method, bounds)

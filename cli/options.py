@@ -33,8 +33,42 @@ method_option = click.option(
     show_default=True,
     shell_complete=candidates.of(candidates.methods),
     help="Search method: recursive, refine, exact, all-row, spartan, equal-chop, icml18, data-parallel, "
-    "zero-3, megatron or megatron-sp; the last two take a mesh, such as megatron:dp4-tp2.",
+    "zero-3, megatron, megatron-sp, one-weird-trick, wu-2016, flexflow or anneal. Megatron takes a mesh, as "
+    "in megatron:dp4-tp2; flexflow and anneal need a machine (tofu plan --machine).",
 )
+
+
+def sampling_options(command: Command) -> Command:
+    """`--seed`, `--proposals`, `--beta` and `--seconds` of methods that draw."""
+    for option in reversed(
+        (
+            click.option(
+                "--seed",
+                type=click.IntRange(0),
+                default=0,
+                show_default=True,
+                help="Seed of all that is drawn, by the methods that draw: flexflow and anneal.",
+            ),
+            click.option(
+                "--proposals",
+                type=click.IntRange(1),
+                help="The most proposals of each chain; 2,000 if --seconds is left out as well.",
+            ),
+            click.option(
+                "--beta",
+                type=click.FloatRange(0, min_open=True),
+                help="Inverse temperature: a proposal that is slower by 1 / beta is accepted with "
+                "probability 1 / e; 2,000 if left out.",
+            ),
+            click.option(
+                "--seconds",
+                type=click.FloatRange(0, min_open=True),
+                help="The most seconds of the search. Another run may then find another plan.",
+            ),
+        )
+    ):
+        command = option(command)
+    return command
 
 
 no_replicate_option = click.option(

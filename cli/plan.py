@@ -25,6 +25,7 @@ from .options import (
     no_keep_option,
     no_replicate_option,
     recompute_option,
+    sampling_options,
     shape_option,
 )
 from .request import Request, point
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     epilog=examples(
         "tofu plan wresnet-50-4 --batch 32 --workers 8",
         "tofu plan mlp --method exact --save plan.json",
+        "tofu plan alexnet --workers 4 --machine p100-node --method flexflow --proposals 500",
         "tofu plan rnn-6-4k --machine dgx-1-v100 --objective time",
         "tofu plan wresnet-50-4 --dtype bfloat16 --accumulate 4 --recompute 8",
         "tofu plan mlp --compare",
@@ -64,6 +66,7 @@ if TYPE_CHECKING:
 @click.option("--batch", "-b", type=click.IntRange(1), help="Batch size; the model's own if left out.")
 @shape_option("An input's shape, for graph files.")
 @method_option
+@sampling_options
 @click.option("--compare", is_flag=True, help="Search by every method and print them side by side.")
 @click.option(
     "--pin",
@@ -134,6 +137,10 @@ def command(
     batch: int | None,
     shapes: dict[str, Shape],
     method: str,
+    seed: int,
+    proposals: int | None,
+    beta: float | None,
+    seconds: float | None,
     compare: bool,
     pins: tuple[str, ...],
     forbidden: tuple[str, ...],
@@ -175,7 +182,7 @@ def command(
             check_writable(path)
     request = Request.read(
         workers, pins, forbidden, layouts, machine, objective, memory, not no_replicate, not no_keep, feed
-    )
+    ).drawing(seed, proposals, beta, seconds)
     loaded = load_model(model, batch, shapes)
     graph = loaded.training_graph(optimizer, dtype=dtype, accumulate=accumulate, recompute=recompute)
     if compare:
@@ -203,7 +210,8 @@ def command(
     request.require_fit(graph, found)
     if save is not None:
         source = PlanOrigin(model, batch, shapes, optimizer, dtype, accumulate, recompute)
-        dataclasses.replace(found.plan, source=source).save(save)
+        seconds = None if timeline is None else timeline.seconds
+        dataclasses.replace(found.plan, source=source, step_seconds=seconds).save(save)
         if not as_json:
             click.echo(f"plan written to {save}")
 

@@ -61,14 +61,9 @@ class Planned:
                 )
             graph = self.graph_of(target)
             return graph, partition(graph, workers, method)
-        asked = {
-            name
-            for name in ("workers", "method")
-            if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
-        }
-        if "method" in asked:
+        if _given(context, "method"):
             raise click.UsageError("--method searches a plan for MODEL; leave it out for a plan file")
-        if "workers" in asked:
+        if _given(context, "workers"):
             check_workers(plan, workers)
         graph = self.graph(plan, model)
         plan.verify(graph)
@@ -115,6 +110,27 @@ def model_name(plan: Plan, model: str | None) -> str:
             f"because a file says so; name MODEL after it"
         )
     return plan.source.model
+
+
+def plan_to_follow(context: click.Context, path: Path) -> Plan:
+    """Return the plan in a file.
+
+    Raises UsageError if options ask for another one, PlanError for a bad file.
+    """
+    from ..partitioner import Plan
+    from ..partitioner.checking.check_plan import check_workers
+
+    plan = Plan.load(path)
+    if _given(context, "method"):
+        raise click.UsageError("--method searches a plan, and --plan names one; leave out one of both")
+    if _given(context, "workers"):
+        check_workers(plan, context.params["workers"])
+    return plan
+
+
+def _given(context: click.Context, option: str) -> bool:
+    """Tell whether an option is on the command line."""
+    return context.get_parameter_source(option) is click.core.ParameterSource.COMMANDLINE
 
 
 def plan_in(target: str) -> Plan | None:

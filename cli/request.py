@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ..dataflow.graph import Graph
     from ..machines.machine import Machine
     from ..partitioner import Fitting, SearchSettings
+    from ..partitioner.methods.simulated import Watch
     from ..partitioner.methods.within_memory import Limit
     from ..programs.program import PartitionedGraph
     from ..simulator.timeline import Timeline
@@ -77,29 +78,48 @@ class Request:
         )
         return cls(workers, settings, found, parse_limit(memory, "--memory", found))
 
+    def drawing(self, seed: int, proposals: int | None, beta: float | None, seconds: float | None) -> Request:
+        """Return the request with the seed and the budget of methods that draw."""
+        from ..partitioner.plans.sampling import Sampling
+
+        given = Sampling(seed, proposals, seconds=seconds)
+        sampling = given if beta is None else replace(given, beta=beta)
+        return replace(self, settings=replace(self.settings, sampling=sampling))
+
     def each(self) -> dict[str, Request]:
         """Return the request for each method. Layouts go only to the methods that score them; without layouts
-        these methods are left out.
+        these methods are left out. The seed and the budget go only to those that draw.
         """
         from ..partitioner.methods.method import every_method
+        from ..partitioner.plans.sampling import Sampling
 
-        searching = replace(self, settings=replace(self.settings, layouts=None))
+        plain = replace(self.settings, sampling=Sampling())
+        searching = replace(self, settings=replace(plain, layouts=None))
+        drawing = replace(self, settings=replace(self.settings, layouts=None))
+        scoring = replace(self, settings=plain)
         return {
-            name: self if method.takes_layouts else searching
+            name: scoring if method.takes_layouts else drawing if method.simulates else searching
             for name, method in every_method().items()
             if self.settings.layouts is not None or not method.takes_layouts
         }
 
     def partition(
-        self, graph: Graph, method: str, report: Callable[[int, int], None] | None = None
+        self,
+        graph: Graph,
+        method: str,
+        report: Callable[[int, int], None] | None = None,
+        watch: Watch | None = None,
     ) -> Fitting:
         """Search by one method, see `tofu.partition`. Raises PlanError if it cannot do what is asked.
 
         If no plan for these workers fits the memory, the one that needs the least is returned.
         """
         from ..api import search_fewest, search_within
+        from ..partitioner.methods.method import find_method
 
-        settings = replace(self.settings, method=method, report=report)
+        settings = replace(self.settings, method=method, report=report, watch=watch)
+        if find_method(method).simulates:
+            settings = replace(settings, machine=self.machine)
         if self.workers is None:
             return search_fewest(graph, settings, self.limit, self.machine)
         return search_within(graph, self.workers, settings, self.limit)
@@ -157,6 +177,7 @@ class Request:
             ]
             facts["transfer_seconds"] = crossing.transfer_seconds
         facts["step_seconds"] = None if timeline is None else timeline.seconds
+        facts["step_bound_seconds"] = None if timeline is None else timeline.bound_seconds
         if isinstance(self.limit, int):
             facts["device_memory_bytes"] = self.limit
             facts["fits"] = found.peak_bytes <= self.limit

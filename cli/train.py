@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         "tofu train resnet-18 --data photos --resize 64x64 --batch 32 --memory 4GB",
         "tofu train net.py:build --data arrays.npz --metric mse",
         "tofu train wresnet --device gpu --workers 8 --dtype bfloat16",
+        "tofu train mlp --plan plan.json",
         "tofu train mlp --log run.jsonl --plot curve.png",
         "tofu train mlp --json | tail -n 1",
     ),
@@ -81,6 +82,12 @@ if TYPE_CHECKING:
 )
 @method_option
 @click.option(
+    "--plan",
+    "plan_file",
+    type=click.Path(path_type=Path),
+    help="Train as this plan file says, over as many workers as it has; says what it simulated as well.",
+)
+@click.option(
     "--detect-nan",
     is_flag=True,
     help="Stop at the first operation whose result is not a number, and name it.",
@@ -104,7 +111,9 @@ if TYPE_CHECKING:
 )
 @click.option("--memory", help="Memory of each worker, such as 12GB; a run that needs more is refused.")
 @json_option
+@click.pass_context
 def command(
+    context: click.Context,
     name: str,
     workers: int,
     data: Path | None,
@@ -124,6 +133,7 @@ def command(
     log: Path | None,
     plot: Path | None,
     method: str,
+    plan_file: Path | None,
     detect_nan: bool,
     accumulate: int,
     recompute: int,
@@ -143,6 +153,7 @@ def command(
     """
     from ..models.files import Reading, read
     from ..reports.training import Several
+    from .planned import plan_to_follow
     from .recipes import changed, task
     from .training_run import Devices, Run
 
@@ -153,11 +164,24 @@ def command(
         raise click.UsageError("--resume needs --checkpoint, the folder to continue from")
     if device == "cpu" and (eager or tf32 or dtype != "float32"):
         raise click.UsageError("--eager, --tf32 and --dtype need --device gpu")
+    plan = None if plan_file is None else plan_to_follow(context, plan_file)
+    workers = workers if plan is None else plan.workers
     found = task(name, batch, None if data is None else read(data, reading), data)
     settings = changed(found.settings, epochs, learning_rate, optimizer, metrics)
     devices = Devices.of(device, workers, eager, tf32, dtype, loss_scale)
     run = Run(
-        found, settings, devices, seed, method, detect_nan, accumulate, recompute, memory, checkpoint, resume
+        found,
+        settings,
+        devices,
+        seed,
+        method,
+        plan,
+        detect_nan,
+        accumulate,
+        recompute,
+        memory,
+        checkpoint,
+        resume,
     )
     run.require_fit()
     screen = _screen(as_json)

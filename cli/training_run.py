@@ -13,7 +13,7 @@ from ..api import Context, Module, cpu
 from ..dataflow.training import training_graph
 from ..errors import TofuError
 from ..models.fitting import require_fit
-from ..partitioner import lower, partition
+from ..partitioner import Plan, lower, partition
 from ..reports.training import Report, Start
 from ..reports.training_screen import Screen
 from ..runtime.checkpoint import CheckpointFolder
@@ -88,6 +88,9 @@ class Run:
 
     method: str
     """The search method."""
+
+    plan: Plan | None
+    """The plan to follow; None to search one."""
 
     detect_nan: bool
     """Whether every result is checked for NaN."""
@@ -189,6 +192,7 @@ class Run:
             self.task.model.symbol,
             self.devices.context,
             method=self.method,
+            plan=self.plan,
             seed=self.seed,
             detect_nan=self.detect_nan,
             memory=self.memory,
@@ -225,6 +229,7 @@ class Run:
             "metric": dict(last.evaluation),
             "seconds_per_step": statistics.median(step.seconds for step in progress),
             "samples_per_second": sum(p.samples for p in progress) / sum(p.seconds for p in progress),
+            "simulated_seconds_per_step": None if self.plan is None else self.plan.step_seconds,
             "planned_bytes_per_step": executor.partitioned.planned_bytes,
             "fetched_bytes_per_step": executor.fetched_bytes,
             "peak_bytes_per_worker": executor.peak_bytes_per_worker,

@@ -8,15 +8,16 @@ from .explaining.weights import layers
 from .layouts.step_split import Layout
 from .lowering.lowering import lower
 from .lowering.peak import peak_bytes
-from .lowering.simulation import simulation
 from .methods.fitting import Fitting, Needs
 from .methods.keeping import lighter
 from .methods.keeping_within import KeptWithin, least_memory, within
 from .methods.method import METHODS, Method
 from .methods.search import find_plan, partition
 from .methods.settings import SearchSettings
+from .methods.several_hops import in_several_hops
 from .methods.within_memory import find_plan_within, least_peak_bytes, memory_front
 from .plans.plan import Plan, contributors
+from .plans.simulation import simulation
 from .problem.constraints import Forbid, Pin
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "explain",
     "find_plan",
     "find_plan_within",
+    "in_several_hops",
     "layers",
     "least_memory",
     "least_peak_bytes",

@@ -47,7 +47,12 @@ def show(graph: Graph, plan: Plan, facts: dict[str, Any], memory: MemoryPlan) ->
         console.print(_levels(facts))
     if facts.get("step_seconds") is not None:
         taken = format_seconds(facts["step_seconds"])
-        console.print(f"an iteration takes {taken} by estimate; tofu simulate says what decides it")
+        least = format_seconds(facts["step_bound_seconds"])
+        console.print(
+            f"an iteration takes {taken} by estimate, and no order of the same tasks less than {least}; "
+            "tofu simulate says what decides it",
+            soft_wrap=True,
+        )
     console.print(page(memory, facts["single_device_peak_bytes"]))
     if facts.get("workspace_bytes_per_worker") is not None:
         taken = format_bytes(facts["workspace_bytes_per_worker"])

@@ -8,6 +8,8 @@ from contextlib import AbstractContextManager, nullcontext
 from rich.console import Console
 from rich.status import Status
 
+from ..partitioner.methods.simulated import SearchProgress
+from ..support.wording import counted
 from .console import on_terminal, wide_console
 from .units import format_bytes, format_seconds
 
@@ -54,6 +56,36 @@ class BoundsLine:
         elif self._shown - gap >= LEAST_CHANGE or (gap == 0 and self._shown > 0):
             self._shown = gap
             self._console.print(text, soft_wrap=True)
+
+
+class SearchLine:
+    """The best time of a random search and its speed, on one line of a terminal; elsewhere nothing.
+
+    Enter it before the search, and hand it to the search as its watch.
+    """
+
+    def __init__(self, console: Console | None = None, what: str = "searching") -> None:
+        self._console = console or wide_console(stderr=True)
+        self._what = what
+
+    def __enter__(self) -> SearchLine:
+        context: AbstractContextManager[Status | None] = nullcontext()
+        if on_terminal(self._console):
+            context = self._console.status(self._what)
+        self._context = context
+        self._status = context.__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._context.__exit__(None, None, None)
+
+    def __call__(self, progress: SearchProgress) -> None:
+        if self._status is not None:
+            self._status.update(
+                f"best plan {format_seconds(progress.seconds)}, chain {progress.chain} of "
+                f"{progress.chains}, {counted(progress.proposals, 'proposal')}, "
+                f"{progress.per_second:,.0f} per second"
+            )
 
 
 def format_picoseconds(count: int) -> str:

@@ -18,7 +18,7 @@ from ..runtime.progress import Epoch, Progress
 from .console import on_terminal
 from .pace import Pace
 from .training import Report, Start
-from .units import format_bytes, format_duration
+from .units import format_bytes, format_duration, format_seconds
 
 PLAN = "searching for a plan and preparing the workers"
 PLAIN_SECONDS = 10.0
@@ -96,6 +96,9 @@ class Screen(Report):
             f"{format_bytes(facts['workspace_bytes_per_worker'])} "
             f"({format_bytes(facts['single_device_workspace_bytes'])} on one device)",
         )
+        if facts["simulated_seconds_per_step"] is not None:
+            table.add_row("an iteration, simulated", format_seconds(facts["simulated_seconds_per_step"]))
+            table.add_row("an iteration, measured", format_seconds(facts["seconds_per_step"]))
         table.add_row("samples per second", f"{facts['samples_per_second']:,.0f}")
         self._console.print(table)
 

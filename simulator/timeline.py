@@ -177,6 +177,14 @@ class Timeline(NotebookDisplay):
             found.append(WorkerTimes(busy / NANOSECONDS, exposed / NANOSECONDS, rest / NANOSECONDS))
         return tuple(found)
 
+    @property
+    def bound_seconds(self) -> float:
+        """The longer one of the critical path and the time of the busiest lane, a device or a link.
+
+        No order of the same jobs takes less.
+        """
+        return max(self.critical_path_seconds, self.busiest_lane_seconds)
+
     @cached_property
     def busiest_lane_seconds(self) -> float:
         """The time in which the busiest lane is occupied; no order of the same jobs takes less."""

@@ -37,6 +37,11 @@ class Method:
     takes_mesh: bool = False
     """Whether a mesh may follow its name after a colon, as in `megatron:dp4-tp2`."""
 
+    simulates: bool = False
+    """Whether it minimises the simulated time of an iteration: its function takes a `SimulatedSearch`, and
+    returns a whole plan.
+    """
+
     takes_constraints: bool = False
     """Whether it finds plans within pins and prohibitions."""
 
@@ -86,7 +91,8 @@ def register(method: Method) -> Method:
         raise PlanError(f"register takes a tofu.search.Method, not a {type(method).__name__}")
     if not method.name or method.name in every_method():
         raise PlanError(f"the name {method.name!r} is taken or empty; register the method under another one")
-    kind = _scoring if method.takes_layouts else _composing if method.composes else _searching
+    whole = method.composes or method.simulates
+    kind = _scoring if method.takes_layouts else _composing if whole else _searching
     kind[method.name] = method
     return method
 

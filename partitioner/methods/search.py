@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -30,16 +30,21 @@ from ..problem.solution import Solution
 from ..problem.transfer_time import TransferTime
 from ..solvers.anytime import Report
 from ..solvers.errors import SolverError
+from .anneal.search import anneal
 from .baselines import all_row, equal_chop, icml18, spartan
 from .exact import exact
+from .flexflow.experts import one_weird_trick_plan, wu_2016_plan
+from .flexflow.search import flexflow
 from .manual import layout_pins, manual, read_layouts
 from .meshes.methods import data_parallel, megatron, megatron_sp, zero_3
 from .method import Method, Search, every_method, register
 from .recursive import recursion_bound, recursive
 from .refine import refine
 from .settings import SearchSettings
+from .simulated import SimulatedSearch
 
 BASELINES = "methods/baselines.md"
+FLEXFLOW = "methods/flexflow.md"
 
 for _method in (
     Method(
@@ -80,6 +85,10 @@ for _method in (
     Method("zero-3", zero_3, composes=True, page=BASELINES),
     Method("megatron", megatron, composes=True, takes_mesh=True, page=BASELINES),
     Method("megatron-sp", megatron_sp, composes=True, takes_mesh=True, page=BASELINES),
+    Method("one-weird-trick", one_weird_trick_plan, composes=True, page=FLEXFLOW),
+    Method("wu-2016", wu_2016_plan, composes=True, page=FLEXFLOW),
+    Method("flexflow", flexflow, simulates=True, slow=True, page=FLEXFLOW),
+    Method("anneal", anneal, simulates=True, slow=True, page=FLEXFLOW),
     Method("manual", manual, takes_constraints=True, takes_layouts=True, page=BASELINES, trusted=True),
 ):
     register(_method)
@@ -114,10 +123,54 @@ def find_plan(graph: Graph, workers: int, settings: SearchSettings) -> Plan:
         validate(graph)
         made: Plan = method.search(graph, workers, settings.space())
         return replace(made, space=settings.space(), search_seconds=time.perf_counter() - start)
+    if method.simulates:
+        _require_free(
+            settings,
+            f"the method {method.name!r} searches by the simulated time of an iteration",
+            "nothing else",
+        )
+        validate(graph)
+        made = method.search(
+            SimulatedSearch(
+                graph,
+                workers,
+                settings.space(),
+                settings.simulated_machine(workers),
+                settings.sampling,
+                settings.watch,
+                partial(_quick_plans, graph, workers, settings),
+                settings.fits,
+            )
+        )
+        return replace(made, space=settings.space(), search_seconds=time.perf_counter() - start)
     problem, method = prepared(graph, workers, settings)
     solution = searched(problem, workers, method, settings.report)
     plan = plan_of(problem, solution, workers, method)
     return replace(plan, space=settings.space(), search_seconds=time.perf_counter() - start)
+
+
+def _quick_plans(graph: Graph, workers: int, settings: SearchSettings) -> Iterator[Plan]:
+    """Yield the plans of the methods that take seconds, of those that can make one.
+
+    Methods that take prices minimise bytes, and then the time of steps.
+    """
+    for method in every_method().values():
+        if method.slow or method.simulates or method.takes_layouts:
+            continue
+        for objective in ("bytes", "step-time") if method.takes_prices else ("bytes",):
+            machine = None if objective == "bytes" else settings.machine
+            others = SearchSettings(
+                method,
+                machine=machine,
+                objective=objective,
+                replicate=settings.replicate,
+                keep=settings.keep,
+                feed=settings.feed,
+            )
+            try:
+                yield find_plan(graph, workers, others)
+            except PlanError:
+                continue
 
 
 def _composed(
@@ -135,11 +188,11 @@ def _composed(
     return replace(plan, method=method.name)
 
 
-def _require_free(settings: SearchSettings, why: str) -> None:
-    """Raise PlanError if settings ask for a search, but there is none."""
+def _require_free(settings: SearchSettings, why: str, what: str = "nothing") -> None:
+    """Raise PlanError if settings ask for another search than the one that there is."""
     if settings.constraints or settings.objective != "bytes":
         raise PlanError(
-            f"{why}, so nothing is searched; leave out constraints and the objective, or choose another "
+            f"{why}, so {what} is searched; leave out constraints and the objective, or choose another "
             "method, such as 'refine'"
         )
 

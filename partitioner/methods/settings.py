@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 
 from ...dataflow.graph import Graph
 from ...errors import PlanError
 from ...machines.machine import Machine
 from ...machines.machine_file import load_machine
 from ...simulator.times import task_times
+from ..plans.plan import Plan
+from ..plans.sampling import Sampling
 from ..plans.space import Space, parse_feed
 from ..problem.constraints import Constraint
 from ..problem.moved_bytes import MovedBytes
@@ -18,9 +20,15 @@ from ..problem.step_time import StepTime
 from ..problem.transfer_time import TransferTime
 from ..solvers.anytime import Report
 from .manual import Layouts
-from .method import Method, Search, find_method
+from .method import Method, Search, every_method, find_method
+from .simulated import Watch
 
 OBJECTIVES = ("bytes", "time", "step-time")
+
+
+def any_memory(plan: Plan) -> bool:
+    """Let every plan fit."""
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +45,9 @@ class SearchSettings:
     """Layouts to score, or a plan written in full, see `manual`."""
 
     machine: Machine | str | None = None
-    """For the objectives `time` and `step-time`: a machine, a preset's name or a file."""
+    """For the objectives `time` and `step-time`, and for methods that simulate: a machine, a preset's name or
+    a file.
+    """
 
     objective: str = "bytes"
     """The quantity to minimise: `bytes`, the `time` that the traffic takes over the machine's links, or
@@ -56,12 +66,28 @@ class SearchSettings:
     report: Report | None = None
     """Called with the progress, by methods that report it."""
 
+    sampling: Sampling = field(default_factory=Sampling)
+    """The seed and the budget of methods that draw."""
+
+    fits: Callable[[Plan], bool] = any_memory
+    """Tells methods that simulate whether a plan fits the memory of each worker."""
+
+    watch: Watch | None = None
+    """Called with the progress, by methods that simulate."""
+
     def chosen_method(self) -> Method:
         """Return the method. Raises PlanError if it is unknown or other settings do not go with it."""
         method = find_method(self.method)
         if self.objective not in OBJECTIVES:
             raise PlanError(f"there is no objective {self.objective!r}; there are: {', '.join(OBJECTIVES)}")
-        if self.machine is not None and self.objective == "bytes":
+        self.sampling.check()
+        if self.sampling != Sampling() and not method.simulates:
+            able = ", ".join(name for name, each in every_method().items() if each.simulates)
+            raise PlanError(
+                f"the method {method.name!r} draws nothing, so it takes no seed, proposals, beta or seconds; "
+                f"leave them out, or choose one of {able}"
+            )
+        if self.machine is not None and self.objective == "bytes" and not method.simulates:
             raise PlanError(
                 "a machine needs the objective 'time' or 'step-time'; add objective='time', or leave out the "
                 "machine"
@@ -82,15 +108,33 @@ class SearchSettings:
         keeps = self.keep and self.objective == "bytes" and find_method(self.method).keeps
         return Space(self.replicate, parse_feed(self.feed), keeps)
 
+    def known_machine(self) -> Machine | None:
+        """Return the machine, read if it is a name or a file. Raises MachineError for a bad one."""
+        return load_machine(self.machine) if isinstance(self.machine, str) else self.machine
+
+    def simulated_machine(self, workers: int) -> Machine:
+        """Return the machine on which a method simulates.
+
+        Raises PlanError if none was given, and MachineError for a bad one.
+        """
+        found = self.known_machine()
+        if found is None:
+            raise PlanError(
+                f"the method {self.chosen_method().name!r} simulates iterations on a machine; give a "
+                "preset's name, a file or a Machine (--machine)"
+            )
+        found.check_workers(workers)
+        return found
+
     def made_objective(self, graph: Graph, workers: int) -> Objective:
         """Return the objective. Raises PlanError if a time has no machine, MachineError for a bad one."""
         if self.objective == "bytes":
             return MovedBytes()
-        if self.machine is None:
+        found = self.known_machine()
+        if found is None:
             raise PlanError(
                 f"the objective {self.objective!r} needs a machine; give a preset's name, a file or a Machine"
             )
-        found = load_machine(self.machine) if isinstance(self.machine, str) else self.machine
         found.check_workers(workers)
         if self.objective == "time":
             return TransferTime(found, workers)

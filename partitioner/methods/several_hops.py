@@ -8,7 +8,7 @@ at one more layout, for each level of the machine:
     sums of groups      each group sums its partial results first, so that one term leaves it
     shares of groups    each group shares out what its readers need, so that all of it enters the group once
 
-The home is where it was, or where the tensor is made, or shared out over all its holders. Every tensor takes
+The home is that of the plan, or the tasks that make it, or shared out over all its holders. Every tensor takes
 the shortest way. A hop takes as long as its busiest lane, with all else idle. That ignores what overlaps, so
 ways are proposals: those of equal tensors are tried together, and kept if an iteration takes less time. The
 plan language has all of it: sums are stops on the way home, and shares are copies that readers read.
@@ -98,7 +98,7 @@ class _Moving:
     """A tensor that may take another way."""
 
     names: tuple[str, ...]
-    """Its name, and those of the tensors that are where it is."""
+    """Its name, and those of the tensors that overwrite it."""
 
     readers: tuple[str, ...]
     """The names of the operations that read it."""
@@ -129,7 +129,7 @@ def _changed(graph: Graph, plan: Plan, proposals: Iterable[_Proposal]) -> Plan:
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """What the ways of tensors depend on."""
+    """The facts that decide the ways of tensors."""
 
     layout: Layout
     """Their home in the plan."""
@@ -138,10 +138,10 @@ class _Kind:
     """Where they are made; None if no operation makes them."""
 
     needs: tuple[WorkerRegions, ...]
-    """What each of their readers needs."""
+    """The regions that each of their readers needs."""
 
     fixed: bool
-    """Whether the home stays where it is."""
+    """Whether the home may not be another one."""
 
     itemsize: int
     """The bytes of an element."""

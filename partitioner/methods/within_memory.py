@@ -46,6 +46,8 @@ def find_plan_within(
     Raises the errors of `find_plan`. Methods that take no prices make one plan, whether it fits or not.
     """
     start = time.perf_counter()
+    if isinstance(limit, int):
+        settings = replace(settings, fits=lambda plan: _peak(plan, needs) <= limit)
     plan = find_plan(graph, workers, settings)
     takes_prices = settings.chosen_method().takes_prices
     if limit == "unlimited" or (limit is None and not (plan.space.replicate and takes_prices)):
@@ -70,6 +72,11 @@ def find_plan_within(
         space = replace(space, memory_bytes=ladder.limit_bytes)
     plan = replace(found.plan, space=space, search_seconds=time.perf_counter() - start)
     return replace(found, plan=plan, larger=ladder.larger(found) if ladder.fits(found) else None)
+
+
+def _peak(plan: Plan, needs: Needs) -> int:
+    """Return the memory of the fullest worker."""
+    return needs.arena(plan) + (0 if needs.workspace is None else needs.workspace(plan))
 
 
 @gc_paused()

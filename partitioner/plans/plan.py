@@ -39,6 +39,7 @@ from ..layouts.step_split import Layout, Strategies, check_strategies, is_steppe
 from .assignment import Tasks, Versions
 from .form_document import decode_form, encode_form
 from .origin import PlanOrigin
+from .sampling import Sampling
 from .space import SPLIT, Space, parse_feed
 from .unproven import ENTRIES_COUNTED, UnprovenStep
 
@@ -116,9 +117,15 @@ class Plan(NotebookDisplay):
     """Known if the search minimised time; plan files do not keep it."""
 
     step_seconds: float | None = field(default=None, compare=False)
-    """The simulated time of one iteration, if a machine was given that says how fast its devices are; plan
-    files do not keep it.
+    """The simulated time of one iteration, if a machine was given that says how fast its devices are."""
+
+    step_bound_seconds: float | None = field(default=None, compare=False)
+    """No order of the plan's tasks and transfers takes less: the longest chain of those that need each other,
+    or the time in which the busiest device or link is occupied. Known if `step_seconds` is.
     """
+
+    sampling: Sampling | None = None
+    """The seed and the budget of a random search; None for all others."""
 
     graph: Graph | None = field(default=None, compare=False, repr=False)
     """The graph that the plan is for, if known; plan files do not keep it."""
@@ -374,6 +381,10 @@ def encode_plan(plan: Plan) -> str:
         }
     if plan.unproven:
         head["unproven"] = [dataclasses.asdict(step) for step in plan.unproven]
+    if plan.step_seconds is not None:
+        head["step_seconds"] = plan.step_seconds
+    if plan.sampling is not None:
+        head["sampling"] = dataclasses.asdict(plan.sampling)
     if plan.source is not None:
         head["source"] = dataclasses.asdict(plan.source)
     if plan.written_order is not None:
@@ -415,7 +426,14 @@ def decode_plan(data: bytes) -> Plan:
         raise PlanError(f'"version" is {version}; this Tofu reads versions {VERSIONS[0]} and {VERSIONS[1]}')
     keys = ("fingerprint", "method", "workers", "factors", "cost_bytes", "step_cost_bytes")
     expected = ("format", "version", *keys, "lower_bound_bytes", "tensors", "operations")
-    optional = ("source", "space", "unproven", *(("order", "copies") if version == 2 else ()))
+    optional = (
+        "source",
+        "space",
+        "unproven",
+        "sampling",
+        "step_seconds",
+        *(("order", "copies") if version == 2 else ()),
+    )
     expect_keys(head, expected, "the file", optional=optional)
     factors = tuple(
         number_between(factor, f"factors[{i}]", 2, WORKER_LIMIT)
@@ -452,6 +470,8 @@ def decode_plan(data: bytes) -> Plan:
         lower_bound_bytes=number_between(head["lower_bound_bytes"], "lower_bound_bytes", 0, cost_bytes),
         space=_space(head["space"]) if "space" in head else SPLIT,
         source=_source(head["source"]) if "source" in head else None,
+        step_seconds=_seconds(head["step_seconds"]) if "step_seconds" in head else None,
+        sampling=_sampling(head["sampling"]) if "sampling" in head else None,
         unproven=tuple(
             _unproven(step, len(factors), f"unproven[{i}]")
             for i, step in enumerate(typed(head.get("unproven", []), list, "unproven"))
@@ -469,6 +489,23 @@ def decode_plan(data: bytes) -> Plan:
             for name, listed in typed_object(head.get("copies", {}), "copies").items()
         },
     )
+
+
+def _seconds(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+        raise PlanError(f"step_seconds is {str(value)[:40]}; it must be a number of seconds, 0 or larger")
+    return float(value)
+
+
+def _sampling(value: object) -> Sampling:
+    entry = typed_object(value, "sampling")
+    expect_keys(entry, ("seed", "proposals", "beta", "seconds"), "sampling")
+    found = Sampling(**entry)  # type: ignore[arg-type]  # check tells
+    try:
+        found.check()
+    except PlanError as error:
+        raise PlanError(f"sampling: {error}") from error
+    return found
 
 
 def _space(value: object) -> Space:

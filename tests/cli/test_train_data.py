@@ -112,6 +112,37 @@ def test_a_function_in_a_python_file(tofu: Tofu, tmp_path: Path) -> None:
     assert facts["final_loss"] < 0.5  # type: ignore[operator]
 
 
+def test_a_saved_plan_is_followed_and_its_time_is_compared(tofu: Tofu, tmp_path: Path) -> None:
+    data = np.random.default_rng(0).standard_normal((40, 6)).astype(np.float32)
+    np.savez(tmp_path / "signs.npz", data=data, label=(data.sum(axis=1) > 0).astype(np.int64))
+    (tmp_path / "net.py").write_text(
+        "from tofu import sym\n"
+        "def build():\n"
+        "    body = sym.FullyConnected(sym.Variable('data'), num_hidden=2, name='fc')\n"
+        "    return sym.SoftmaxOutput(body, name='softmax')\n"
+    )
+    net, file = f"{tmp_path / 'net.py'}:build", str(tmp_path / "plan.json")
+    shapes = ("--shape", "data=8,6", "--shape", "softmax_label=8")
+    planned = tofu("plan", net, *shapes, "--workers", "2", "--machine", "pcie-8", "--save", file)
+    assert planned.exit_code == 0, planned.output
+    asked = ("train", net, "--data", str(tmp_path / "signs.npz"), "--batch", "8", "--epochs", "1")
+    trained = (*asked, "--optimizer", "sgd", "--plan", file)
+    facts = _summary(tofu(*trained, "--json"))
+    assert facts["workers"] == 2
+    assert facts["simulated_seconds_per_step"] == json.loads(Path(file).read_text())["step_seconds"] > 0
+    page = tofu(*trained).output
+    assert "an iteration, simulated" in page
+    assert "an iteration, measured" in page
+    for option, message in (
+        (("--workers", "3"), "the plan is for 2 workers, not for 3"),
+        (("--method", "refine"), "--method searches a plan, and --plan names one"),
+        (("--batch", "4"), "shapes, attributes or the optimizer's settings differ"),
+    ):
+        refused = tofu(*trained, *option)
+        assert refused.exit_code == 2
+        assert message in " ".join(refused.output.split())
+
+
 def test_nothing_held_out(tofu: Tofu, arrays: Path) -> None:
     assert (
         _summary(tofu("train", "mlp", "--data", str(arrays), "--hold-out", "0", *QUICK, "--json"))["metric"]

@@ -9,8 +9,8 @@ from ...machines.machine import Machine
 from ...simulator.versions import HeldCopy
 from ..layouts.parts import Held
 from ..layouts.step_split import Layout
-from ..plans.assignment import Tasks
-from ..plans.plan import Plan
+from .assignment import Tasks
+from .plan import Plan
 
 if TYPE_CHECKING:
     from ...simulator.simulation import Simulation

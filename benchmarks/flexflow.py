@@ -1,0 +1,141 @@
+"""FlexFlow's models on the clusters of its figure 5, simulated: its search and ours next to other plans.
+
+python -m benchmarks.flexflow [--model AlexNet] [--cluster P100] [--devices 16] [--seconds 30]
+                              [--save benchmarks/results/flexflow.json]
+
+Models are those of its Table 4 with 64 samples a device (AlexNet: 256), as far as they are known: recurrent
+networks have 20 steps, where the paper has 40, and vocabularies of 10,000 words; NMT has 32,000, and
+attention by products. Both searches have the same seconds for their chains. `search_seconds` is the
+processor time of the whole search, starts included. `compute_ms` is the time of all tasks together. All times
+are simulated, from estimated times of operators.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import tofu
+from tofu.dataflow import sym
+from tofu.dataflow.rnn import LSTMCell, SequentialRNNCell
+from tofu.errors import TofuError
+from tofu.models import recurrent
+
+from .machine import described
+from .record import keep
+
+STEPS = 20
+WORDS = 10_000
+NMT_WORDS = 32_000
+CLUSTERS = {"P100": "p100-node", "K80": "k80-node"}
+BASELINES = ("data-parallel", "one-weird-trick", "wu-2016", "recursive", "refine")
+SEARCHES = ("flexflow", "anneal")
+
+
+def zoo(name: str) -> Callable[[int], Any]:
+    return lambda batch: tofu.models.get(name, batch=batch).training_graph()
+
+
+def text_classifier(batch: int) -> Any:
+    """RNNTC: four LSTM layers of 1,024, and a softmax of the last output."""
+    net = recurrent.rnn(layers=4, hidden=1024, steps=STEPS, classes=2)
+    return tofu.training_graph(net, {"data": (batch, STEPS, 1024), "softmax_label": (batch,)})
+
+
+def language_model(batch: int) -> Any:
+    """RNNLM: two LSTM layers of 2,048, and a softmax at each step."""
+    net = recurrent.language_model(recurrent.lstm, 2, 2048, STEPS, 2048, WORDS)
+    return tofu.training_graph(net, {"data": (batch, STEPS), "softmax_label": (batch, STEPS)})
+
+
+def translation(batch: int) -> Any:
+    """NMT: two LSTM layers of 1,024 for each language, attention, and a softmax at each step."""
+    hidden = 1024
+    read, spoken = (
+        sym.Embedding(sym.Variable(name), input_dim=NMT_WORDS, output_dim=hidden, name=f"{name}_embed")
+        for name in ("data", "target")
+    )
+    encoder, decoder = SequentialRNNCell(), SequentialRNNCell()
+    for layer in range(2):
+        encoder.add(LSTMCell(hidden, prefix=f"encoder_l{layer}_"))
+        decoder.add(LSTMCell(hidden, prefix=f"decoder_l{layer}_"))
+    heard, states = encoder.unroll(STEPS, read, merge_outputs=True)
+    said, _ = decoder.unroll(STEPS, spoken, begin_state=states, merge_outputs=True)
+    scores = sym.batch_dot(said, heard, transpose_b=True, name="scores")
+    weights = sym.softmax(scores, axis=-1, name="attention")
+    context = sym.batch_dot(weights, heard, name="context")
+    rows = sym.Reshape(sym.Concat(said, context, dim=2, name="both"), shape=(-1, 2 * hidden), name="rows")
+    mixed = sym.FullyConnected(rows, num_hidden=hidden, name="mix")
+    mixed = sym.Activation(mixed, act_type="tanh", name="mixed")
+    words = sym.FullyConnected(mixed, num_hidden=NMT_WORDS, name="pred")
+    label = sym.Reshape(sym.Variable("softmax_label"), shape=(-1,), name="label")
+    shapes = dict.fromkeys(("data", "target", "softmax_label"), (batch, STEPS))
+    return tofu.training_graph(sym.SoftmaxOutput(words, label, name="softmax"), shapes)
+
+
+MODELS: dict[str, tuple[Callable[[int], Any], int]] = {
+    "AlexNet": (zoo("alexnet"), 256),
+    "Inception-v3": (zoo("inception-v3"), 64),
+    "ResNet-101": (zoo("resnet-101"), 64),
+    "RNNTC": (text_classifier, 64),
+    "RNNLM": (language_model, 64),
+    "NMT": (translation, 64),
+}
+"""The models, and the samples of a device."""
+
+
+def rows(model: str, cluster: str, devices: int, seconds: float) -> Iterator[dict[str, Any]]:
+    """Yield a row for each method that can make a plan."""
+    make, samples = MODELS[model]
+    graph = make(samples * devices)
+    nodes = devices // 4
+    machine = tofu.machines.load(CLUSTERS[cluster] if nodes == 1 else f"{nodes}x-{CLUSTERS[cluster]}")
+    for method in (*BASELINES, *SEARCHES):
+        searches: dict[str, Any] = {"machine": machine, "seconds": seconds} if method in SEARCHES else {}
+        begin = time.process_time()
+        try:
+            plan = tofu.partition(graph, devices, method, memory="unlimited", **searches)
+        except TofuError as error:
+            print(model, devices, method, error, flush=True)
+            continue
+        spent = time.process_time() - begin
+        timeline = tofu.simulate(tofu.lower(graph, plan), machine)
+        computing = sum(share.computing_seconds for share in timeline.shares)
+        row = {
+            "model": model,
+            "cluster": cluster,
+            "devices": devices,
+            "operations": len(graph.operations),
+            "method": method,
+            "step_ms": round(timeline.seconds * 1e3, 3),
+            "bound_ms": round(timeline.bound_seconds * 1e3, 3),
+            "moved_mb": round(plan.cost_bytes / 1e6, 1),
+            "compute_ms": round(computing * 1e3, 3),
+            "search_seconds": round(spent, 1),
+        }
+        print(json.dumps(row), flush=True)
+        yield row
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--model", choices=MODELS, action="append")
+    parser.add_argument("--cluster", choices=CLUSTERS, action="append")
+    parser.add_argument("--devices", type=int, action="append")
+    parser.add_argument("--seconds", type=float, default=30.0, help="for the chains of each search")
+    parser.add_argument("--save", type=Path, help="write the results to this file, after each cell")
+    asked = parser.parse_args()
+    found: list[dict[str, Any]] = []
+    for cluster in asked.cluster or CLUSTERS:
+        for devices in asked.devices or (4, 16):
+            for model in asked.model or MODELS:
+                found += rows(model, cluster, devices, asked.seconds)
+                keep({**described(), "seconds": asked.seconds, "results": found}, asked.save)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,171 @@
+"""Moves that know the graph.
+
+    redraw     a decision takes any configuration of its set
+    copy       it takes what goes with a neighbour's configuration
+    spread     a decision takes a configuration, and those around it what goes with it, neighbour by neighbour
+    shift      the decisions of a stretch of the graph, or one, move to other workers, split as before
+    unite      a factor of one degree goes to another dimension, or away
+    hold       partial results are held by others
+
+Decisions that are tied, such as those of one cell at different time steps, move together in every second
+move.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from math import prod
+from random import Random
+
+from ..flexflow.configurations import Configuration, Drawable, Holders, divisors, run_of
+from ..flexflow.soap import Kind, Soap
+from .neighbours import Neighbours
+
+Changes = dict[int, Configuration]
+
+MOST_AROUND = 64
+"""The most decisions to which a configuration spreads."""
+
+
+class Moves:
+    """The moves among the strategies of a space. `fixed` are decisions that stay as they are."""
+
+    def __init__(
+        self, soap: Soap, drawn: Sequence[Drawable], neighbours: Neighbours, fixed: Collection[int]
+    ) -> None:
+        self._soap = soap
+        self._drawn = drawn
+        self._neighbours = neighbours
+        self._open = [n for n, each in enumerate(drawn) if n not in fixed and len(each) > 1]
+        self._may = set(self._open)
+        self._shifts = [each for each in divisors(soap.workers) if each < soap.workers]
+        ties: dict[object, list[int]] = {}
+        for number in self._open:
+            first = soap.graph.operations[soap.decisions[number].operations[0]]
+            if first.tie is not None:
+                ties.setdefault((first.tie, first.bound), []).append(number)
+        self._tied = {number: members for members in ties.values() for number in members}
+        self._kinds: tuple[Callable[[Random, Sequence[Configuration | None]], Changes], ...] = (
+            self._redraw,
+            self._copy,
+            self._spread,
+            self._spread,
+            self._shift,
+            self._unite,
+            self._hold,
+        )
+
+    def __call__(self, draw: Random, state: Sequence[Configuration | None]) -> Mapping[int, Configuration]:
+        """Draw a move."""
+        if not self._open:
+            return {}
+        changes = self._kinds[draw.randrange(len(self._kinds))](draw, state)
+        if self._tied and draw.random() < 0.5:
+            for number in list(changes):
+                for member in self._tied.get(number, ()):
+                    changes.setdefault(member, changes[number])
+        return {
+            number: each for number, each in changes.items() if number in self._may and each != state[number]
+        }
+
+    def _any(self, draw: Random) -> int:
+        return self._open[draw.randrange(len(self._open))]
+
+    def _redraw(self, draw: Random, state: Sequence[Configuration | None]) -> Changes:
+        number = self._any(draw)
+        return {number: self._drawn[number].draw(draw)}
+
+    def _copy(self, draw: Random, state: Sequence[Configuration | None]) -> Changes:
+        number = self._any(draw)
+        others = list(self._neighbours.of(number))
+        if not others:
+            return {}
+        other = others[draw.randrange(len(others))]
+        configuration = state[other]
+        found = None if configuration is None else self._neighbours.carried(other, configuration, number)
+        return {} if found is None else {number: found}
+
+    def _spread(self, draw: Random, state: Sequence[Configuration | None]) -> Changes:
+        number = self._any(draw)
+        kept = state[number]
+        first = self._drawn[number].draw(draw) if kept is None or draw.random() < 0.5 else kept
+        most = 1 << draw.randint(1, MOST_AROUND.bit_length() - 1)
+        changes = {number: first}
+        for source in self._around(number, most):
+            for target in self._neighbours.of(source):
+                if (
+                    target not in changes
+                    and target in self._may
+                    and len(changes) < most
+                    and source in changes
+                ):
+                    found = self._neighbours.carried(source, changes[source], target)
+                    if found is not None:
+                        changes[target] = found
+        return changes
+
+    def _around(self, number: int, most: int) -> list[int]:
+        """Return decisions near one, the nearest first."""
+        found = {number: None}
+        left = [number]
+        for source in left:
+            if len(found) >= most:
+                break
+            for target in self._neighbours.of(source):
+                if target not in found:
+                    found[target] = None
+                    left.append(target)
+        return left
+
+    def _shift(self, draw: Random, state: Sequence[Configuration | None]) -> Changes:
+        number = self._any(draw)
+        count = 1 << draw.randint(0, MOST_AROUND.bit_length() - 1)
+        around = self._around(number, count)[:count] if draw.random() < 0.5 else range(number, number + count)
+        step = self._shifts[draw.randrange(len(self._shifts))] if self._shifts else 0
+        workers = self._soap.workers
+        return {
+            each: replace(old, workers=tuple((worker + step) % workers for worker in old.workers))
+            for each in around
+            if each < len(state) and (old := state[each]) is not None
+        }
+
+    def _unite(self, draw: Random, state: Sequence[Configuration | None]) -> Changes:
+        number = self._any(draw)
+        old, dimensions = state[number], self._soap.decisions[number].dimensions
+        if old is None:
+            return {}
+        degrees = list(old.degrees)
+        places = [place for place, degree in enumerate(degrees) if degree > 1]
+        if places and draw.random() < 0.7:
+            place = places[draw.randrange(len(places))]
+            factors = divisors(degrees[place])[1:]
+            degrees[place] //= factors[draw.randrange(len(factors))]
+        left = divisors(self._soap.workers // prod(degrees))
+        place = draw.randrange(len(degrees))
+        fitting = [each for each in left if degrees[place] * each <= dimensions[place].extent]
+        if fitting:
+            degrees[place] *= fitting[draw.randrange(len(fitting))]
+        tasks = prod(degrees)
+        split = [each for each, degree in zip(dimensions, degrees, strict=True) if degree > 1]
+        used = sorted(set(old.workers))
+        over = max(each for each in divisors(tasks) if each <= len(used) or each == 1)
+        if any(each.kind is Kind.REPLICA for each in split) or draw.random() < 0.5:
+            over = tasks
+        chosen = run_of(0, tasks, over, self._soap.workers)
+        workers = (
+            [used[each] for each in chosen]
+            if over <= len(used)
+            else [(used[0] + each) % self._soap.workers for each in chosen]
+        )
+        holders = old.holders if any(each.reduces for each in split) else Holders.PARTS
+        return {number: Configuration(tuple(degrees), tuple(workers), holders)}
+
+    def _hold(self, draw: Random, state: Sequence[Configuration | None]) -> Changes:
+        number = self._any(draw)
+        old, dimensions = state[number], self._soap.decisions[number].dimensions
+        if old is None:
+            return {}
+        if not any(d.reduces and degree > 1 for d, degree in zip(dimensions, old.degrees, strict=True)):
+            return {}
+        return {number: replace(old, holders=tuple(Holders)[draw.randrange(len(Holders))])}

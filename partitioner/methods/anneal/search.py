@@ -1,0 +1,153 @@
+"""Annealing from the plans of other methods.
+
+    states         what decisions of the SOAP space do; those that do not fit it do what the first plan says
+    cost           the simulated time of an iteration
+    moves          those of `moves`
+    starts         the plans of the methods that take seconds, experts' strategies, a random strategy
+    chains         from each of the `STARTS` fastest starts; then `RESTARTS` from the best so far
+    temperature    falls geometrically, from `WARM` times that of the setting to 1 / `WARM`
+
+Sums of the forward pass are split as well. Guarantees: the plan fits the memory, and is not slower than the
+fastest start that fits. Implemented in: `anneal`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from random import Random
+
+from ....errors import PlanError
+from ....simulator.times import TaskTimes, task_times
+from ...plans.compose import compose
+from ...plans.plan import Plan
+from ...plans.simulation import simulation
+from ..flexflow.chains import Chains
+from ..flexflow.configurations import Drawable, drawables
+from ..flexflow.experts import candidates
+from ..flexflow.soap import find_soap
+from ..flexflow.strategy import Strategies
+from ..flexflow.walk import State, StrategyWalk
+from ..simulated import SimulatedSearch
+from .moves import Moves
+from .neighbours import Neighbours
+from .reading import fixed_decisions, state_of
+
+STARTS = 3
+RESTARTS = 2
+WARM = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Timed:
+    """A plan and the time of an iteration."""
+
+    nanoseconds: int
+    """The simulated time."""
+
+    plan: Plan
+    """The plan."""
+
+
+def anneal(asked: SimulatedSearch) -> Plan:
+    """Return the fastest plan that fits, of the starts and what chains make of them.
+
+    Raises PlanError if no start fits the memory.
+    """
+    return _Annealing(asked).run()
+
+
+class _Annealing:
+    """The search of one graph."""
+
+    def __init__(self, asked: SimulatedSearch) -> None:
+        self.asked = asked
+        self.soap = find_soap(asked.graph, asked.workers, sums=True)
+        self.drawn: list[Drawable] = drawables(self.soap.decisions, asked.workers)
+        self.strategies = Strategies(self.soap, asked.space)
+        self.neighbours = Neighbours(self.soap)
+        self.times: TaskTimes = task_times(asked.graph, asked.machine, asked.workers)
+
+    def run(self) -> Plan:
+        """Return the best plan."""
+        starts = sorted(self._starts(), key=lambda each: each.nanoseconds)
+        if not starts:
+            raise PlanError(
+                "no plan was found that fits the memory of each worker; allow more (--memory), or use more "
+                "workers"
+            )
+        sampling = self.asked.sampling
+        chains = Chains(min(len(starts), STARTS) + RESTARTS, sampling, self.asked.watch)
+        best = starts[0]
+        for number in range(min(len(starts), STARTS) + RESTARTS):
+            start = starts[number] if number < min(len(starts), STARTS) else best
+            found = self._chain(chains, start, Random(f"{sampling.seed} {number}"))
+            best = min(best, found, key=lambda each: each.nanoseconds)
+        timeline = simulation(self.asked.graph, best.plan, self.asked.machine, self.times).timeline
+        return replace(
+            best.plan,
+            method="anneal",
+            sampling=sampling,
+            step_seconds=timeline.seconds,
+            step_bound_seconds=timeline.bound_seconds,
+        )
+
+    def _starts(self) -> Iterator[_Timed]:
+        """Yield the plans that fit, each with its time. Equal times count once."""
+        draw = Random(f"{self.asked.sampling.seed} first")
+        random = tuple(each.draw(draw) for each in self.drawn)
+        seen: set[int] = set()
+        for plan in self.asked.plans():
+            yield from self._start(plan, seen)
+        for strategy in (*candidates(self.strategies).values(), random):
+            yield from self._start(self.strategies.plan(strategy), seen)
+
+    def _start(self, plan: Plan, seen: set[int]) -> Iterator[_Timed]:
+        time = self._simulated(plan)
+        if time not in seen and self.asked.fits(plan):
+            seen.add(time)
+            yield _Timed(time, plan)
+
+    def _simulated(self, plan: Plan) -> int:
+        return simulation(self.asked.graph, plan, self.asked.machine, self.times).nanoseconds
+
+    def _chain(self, chains: Chains, start: _Timed, draw: Random) -> _Timed:
+        """Return the best plan that a chain visits and that fits; the start if there is none."""
+        graph = self.asked.graph
+        first = self._composed(start.plan, (), ())
+        state = state_of(self.strategies, first)
+        moves = Moves(self.soap, self.drawn, self.neighbours, fixed_decisions(self.soap, first))
+        simulated = simulation(graph, first, self.asked.machine, self.times)
+        walk = StrategyWalk(simulated, self.strategies, state, moves)
+        visited = chains.run(walk, draw, lambda spent: WARM ** (1 - 2 * spent))
+        low, high = 0, len(visited)
+        best = start
+        while low < high:
+            middle = high - 1 if high == len(visited) else (low + high) // 2
+            plan = self._composed(first, state, visited[middle].state)
+            if self.asked.fits(plan):
+                if visited[middle].nanoseconds < best.nanoseconds:
+                    best = _Timed(visited[middle].nanoseconds, plan)
+                low = middle + 1
+            else:
+                high = middle
+        return best
+
+    def _composed(self, plan: Plan, before: State, after: State) -> Plan:
+        """Return a plan in which the decisions that differ are replaced."""
+        graph = self.asked.graph
+        operations = dict(plan.strategies)
+        tensors = {t.name: plan.layouts[t.name].form for t in graph.tensors if t.alias is None}
+        for number, (old, new) in enumerate(zip(before, after, strict=True)):
+            if new is not None and new is not old:
+                done, held = self.strategies.forms(number, new)
+                operations.update(done)
+                tensors.update(held)
+        return compose(
+            graph,
+            self.asked.workers,
+            operations,
+            tensors,
+            copies=plan.copies,
+            order=plan.written_order,
+        )

@@ -1,0 +1,1 @@
+"""FlexFlow's search: any task on any device, found by simulation."""

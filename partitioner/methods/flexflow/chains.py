@@ -1,0 +1,92 @@
+"""Chains with a budget: run until it is spent, or the best has not improved for half of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+
+from ...plans.sampling import Sampling
+from ..simulated import SearchProgress, Watch
+from .metropolis import metropolis
+from .walk import State, StrategyWalk
+
+_NANOSECONDS = 1_000_000_000
+_OFTEN = 0.1
+"""The seconds between two reports of the progress."""
+
+
+@dataclass(frozen=True, slots=True)
+class Visited:
+    """A state that a chain visited, better than all before."""
+
+    nanoseconds: int
+    """The time of an iteration."""
+
+    state: State
+    """The state."""
+
+
+class Chains:
+    """Chains that run one after the other, within one budget of seconds."""
+
+    def __init__(self, count: int, sampling: Sampling, watch: Watch | None) -> None:
+        self._count = count
+        self._sampling = sampling
+        self._watch = watch
+        self._start = self._shown = time.perf_counter()
+        self._proposals = 0
+        self._chain = 0
+        self._best = 0
+
+    def run(
+        self, walk: StrategyWalk, draw: Random, warmth: Callable[[float], float] = lambda spent: 1.0
+    ) -> list[Visited]:
+        """Run a chain, and return its first state and each that was better than all before.
+
+        `warmth` divides beta; it is given the part of the chain's budget that is spent.
+        """
+        begin = now = better_then = time.perf_counter()
+        self._chain += 1
+        limit, most = self._seconds(begin), self._sampling.most
+        found, better_at, number = [Visited(walk.cost, tuple(walk.strategy))], 0, 0
+        beta = self._sampling.beta / max(walk.cost, 1)
+
+        def part() -> float:
+            of_time = 0.0 if limit is None else (now - begin) / limit
+            return max(of_time, 0.0 if most is None else number / most)
+
+        def idle() -> float:
+            of_time = 0.0 if limit is None else (now - better_then) / limit
+            return max(of_time, 0.0 if most is None else (number - better_at) / most)
+
+        for accepted in metropolis(walk, draw, lambda _: beta / warmth(part())):
+            number += 1
+            now = begin if limit is None else time.perf_counter()
+            if accepted and walk.cost < found[-1].nanoseconds:
+                found.append(Visited(walk.cost, tuple(walk.strategy)))
+                better_at, better_then = number, now
+            self._proposals += 1
+            self._show(found[-1].nanoseconds)
+            if part() >= 1 or 2 * idle() >= 1:
+                break
+        return found
+
+    def _seconds(self, now: float) -> float | None:
+        """Return an even share of the seconds that are left; None without a limit."""
+        if self._sampling.seconds is None:
+            return None
+        left = self._start + self._sampling.seconds - now
+        return max(left, 1e-9) / max(self._count - self._chain + 1, 1)
+
+    def _show(self, best: int) -> None:
+        self._best = min(self._best or best, best)
+        if self._watch is None:
+            return
+        now = time.perf_counter()
+        if now - self._shown < _OFTEN:
+            return
+        self._shown = now
+        seconds, per_second = self._best / _NANOSECONDS, self._proposals / (now - self._start)
+        self._watch(SearchProgress(seconds, self._chain, self._count, self._proposals, per_second))

@@ -1,0 +1,179 @@
+"""One weird trick (Krizhevsky 2014): convolutions split samples, dense layers split their weights.
+
+An operation of the forward pass that sums over a dimension of a weight uses it at every place of its output
+that does not index the weight. If such a place is not a sample, it is like a convolution. If samples are the
+only ones, it is dense: it, its gradients and updates are split along the variable that indexes both weight
+and output. All else takes, in the order of the graph, the split over all workers for which the fewest bytes
+move; the one along samples if several move as few.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import prod
+
+import numpy as np
+
+from ....analyzer.indices.region import Boxes
+from ....dataflow.graph import Operation, Phase, Role
+from ....errors import PlanError
+from ....programs.parts import Holding
+from ...layouts.uses import touched
+from .configurations import Configuration
+from .data_parallel import by_sample, configured
+from .soap import Decision, Kind, Soap
+from .strategy import Strategies, Strategy
+
+
+def one_weird_trick(strategies: Strategies) -> Strategy:
+    """Split samples, but the weights of dense layers.
+
+    Raises PlanError if a graph has no weights that are used at many places, or no dense layers.
+    """
+    soap, strategy = strategies.soap, _Aligned(strategies)
+    uses = [use for operation in soap.graph.operations for use in _weights(soap, operation)]
+    dense = {tensor: place for tensor, place in uses if place is not None}
+    if not dense or len(dense) == len(uses):
+        lacks = "no dense layer whose weight can be split" if not dense else "nothing like a convolution"
+        raise PlanError(
+            f"one-weird-trick splits the samples of convolutions and the weights of dense layers, but "
+            f"{soap.graph.name!r} has {lacks} over {soap.workers} workers; choose another method, such as "
+            "'data-parallel'"
+        )
+    for operation in soap.graph.operations:
+        for tensor, place in _weights(soap, operation):
+            split = None if place is None else _along(soap, operation.index, tensor, place)
+            decision = soap.decision_of[operation.index]
+            strategy.give(decision, split or by_sample(soap.decisions[decision], soap.workers))
+    for number, tensor, like in _trained(soap):
+        if tensor in dense:
+            split = _along(soap, number, like, dense[tensor])
+            if split is not None:
+                strategy.give(soap.decision_of[number], split)
+    return strategy.result()
+
+
+def _weights(soap: Soap, operation: Operation) -> Iterator[tuple[int, int | None]]:
+    """Yield the parameters over which an operation sums, with the dimension to split if it is dense."""
+    bound, found = operation.bound, soap.indexing[operation.index]
+    batch = soap.batch.get(operation.index)
+    if operation.phase is not Phase.FORWARD or batch is None:
+        return
+    for tensor, use in touched(operation):
+        if isinstance(use, int) or soap.graph.tensors[tensor].role is not Role.PARAMETER:
+            continue
+        index = {v: found.dimensions(v, use) for v in bound.splits}
+        if not any(bound.kind(v) == "reduce" and index[v] for v in index):
+            continue
+        reused = [v for v in found.moved if bound.kind(v) == "concat" and not index.get(v) and v != batch]
+        kept = [v for v in index if bound.kind(v) == "concat" and len(index[v]) == 1]
+        wide = [v for v in kept if bound.extents[v] >= soap.workers]
+        yield tensor, None if reused or not wide else min(index[wide[0]])
+
+
+def _trained(soap: Soap) -> Iterator[tuple[int, int, int]]:
+    """Yield operations that make the gradient of a parameter or update it, the parameter, and the tensor in
+    which to find its dimensions.
+    """
+    tensors = soap.graph.tensors
+    maker = {tensor: each.index for each in soap.graph.operations for tensor in each.outputs}
+    for operation in soap.graph.operations:
+        for output in operation.outputs:
+            root = tensors[output].alias
+            if root is None or tensors[root].role is not Role.PARAMETER:
+                continue
+            yield operation.index, root, output
+            for tensor in operation.inputs:
+                if tensor in maker and tensors[tensor].shape == tensors[root].shape:
+                    yield maker[tensor], root, tensor
+
+
+def _along(soap: Soap, number: int, tensor: int, place: int) -> Configuration | None:
+    """Split an operation's decision along a dimension of a tensor; None if it has no variable for that."""
+    decision, found = soap.decisions[soap.decision_of[number]], soap.indexing[number]
+    uses = [use for each, use in touched(soap.graph.operations[number]) if each == tensor]
+    at = decision.operations.index(number)
+    for position, dimension in enumerate(decision.dimensions):
+        label = dimension.labels[at]
+        if isinstance(label, str) and place in found.dimensions(label, uses[0]):
+            return _split(decision, position, soap.workers)
+    return None
+
+
+def _split(decision: Decision, position: int, workers: int) -> Configuration | None:
+    """Split one dimension over all workers; None if it is too short."""
+    if decision.dimensions[position].extent < workers:
+        return None
+    degrees = [workers if each == position else 1 for each in range(len(decision.dimensions))]
+    return configured(decision, degrees, range(workers))
+
+
+class _Aligned:
+    """A strategy of which some configurations are given, and the others move as few bytes as possible."""
+
+    def __init__(self, strategies: Strategies) -> None:
+        self._strategies = strategies
+        self._given: dict[int, Configuration] = {}
+        soap = strategies.soap
+        self._numbers = {tensor.name: tensor.index for tensor in soap.graph.tensors}
+        self._held: dict[int, list[Holding]] = {}
+
+    def give(self, number: int, configuration: Configuration) -> None:
+        """Give a decision its configuration, unless it has one."""
+        if number not in self._given:
+            self._given[number] = configuration
+            self._hold(number, configuration)
+
+    def result(self) -> Strategy:
+        """Return the strategy."""
+        soap = self._strategies.soap
+        for name, holdings in self._strategies.whole(()).holdings.items():
+            self._held[self._numbers[name]] = list(holdings)
+        for number, decision in enumerate(soap.decisions):
+            if number not in self._given:
+                options = [by_sample(decision, soap.workers)]
+                options += [
+                    split
+                    for position, dimension in enumerate(decision.dimensions)
+                    if dimension.kind not in (Kind.SAMPLE, Kind.REPLICA)
+                    and (split := _split(decision, position, soap.workers)) is not None
+                ]
+                self.give(number, min(options, key=lambda each: self._moved(number, each)))
+        return tuple(self._given[number] for number in range(len(soap.decisions)))
+
+    def _hold(self, number: int, configuration: Configuration) -> None:
+        for name, holdings in self._strategies.change(number, configuration).holdings.items():
+            self._held[self._numbers[name]] = list(holdings)
+
+    def _moved(self, number: int, configuration: Configuration) -> int:
+        """Count the bytes that a decision fetches, and twice those of the partial results that it makes."""
+        graph, change = self._strategies.soap.graph, self._strategies.change(number, configuration)
+        total = 0
+        for index in self._strategies.soap.decisions[number].operations:
+            operation = graph.operations[index]
+            done = change.tasks[operation.name]
+            workers = np.array([task.worker for task in done])
+            boxes = np.array([task.box for task in done], np.int64)
+            regions = operation.bound.input_regions(boxes)
+            for tensor, use in touched(operation):
+                itemsize = graph.tensors[tensor].itemsize
+                if isinstance(use, int):
+                    terms = 1 + max(task.term or 0 for task in done)
+                    total += 2 * (terms - 1) * prod(graph.tensors[tensor].shape) * itemsize
+                elif tensor in self._held:
+                    missing = max(_missing(workers, regions[name], self._held[tensor]) for name in use)
+                    total += missing * itemsize
+        return total
+
+
+def _missing(
+    workers: np.ndarray[tuple[int], np.dtype[np.int64]], regions: Boxes, held: Sequence[Holding]
+) -> int:
+    """Count the elements of regions that workers do not hold."""
+    holders = np.array([holding.worker for holding in held])
+    there = np.array([holding.region for holding in held], np.int64).reshape(len(held), -1, 2)
+    lower = np.maximum(regions[:, None, :, 0], there[None, :, :, 0])
+    upper = np.minimum(regions[:, None, :, 1], there[None, :, :, 1])
+    common = np.clip(upper - lower, 0, None).prod(axis=-1) * (workers[:, None] == holders)
+    needed = (regions[..., 1] - regions[..., 0]).prod(axis=-1)
+    return int(np.clip(needed - common.sum(axis=1), 0, None).sum())

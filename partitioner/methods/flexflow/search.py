@@ -1,0 +1,54 @@
+"""FlexFlow's search (FlexFlow, section 6.2).
+
+    states         a configuration for every decision of the SOAP space, from the set of `configurations`
+    cost           the simulated time of an iteration
+    proposals      a decision and a configuration of its set, both drawn with equal probabilities
+    chains         one from each initial candidate: data parallelism, experts' strategies, a random strategy
+    acceptance     Metropolis, with beta relative to the time of the initial candidate
+    stop           a chain ends when its budget is spent, or its best has not improved for half of it
+
+Memory is not considered, as in the paper. Guarantees: the plan is not slower than the initial candidates, and
+the same seed and number of proposals give the same plan. Implemented in: `flexflow`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+from ....simulator.times import task_times
+from ...plans.plan import Plan
+from ..simulated import SimulatedSearch
+from .chains import Chains, Visited
+from .configurations import drawables
+from .experts import candidates
+from .soap import find_soap
+from .strategy import Strategies
+from .walk import StrategyWalk, redraw, simulated
+
+
+def flexflow(asked: SimulatedSearch) -> Plan:
+    """Return the fastest plan that a chain from each initial candidate visits."""
+    soap = find_soap(asked.graph, asked.workers)
+    drawn = drawables(soap.decisions, asked.workers)
+    strategies = Strategies(soap, asked.space)
+    times = task_times(asked.graph, asked.machine, asked.workers)
+    seed = asked.sampling.seed
+    first = Random(f"{seed} first")
+    starts = [*candidates(strategies).values(), tuple(each.draw(first) for each in drawn)]
+    chains = Chains(len(starts), asked.sampling, asked.watch)
+    found: list[Visited] = []
+    for number, start in enumerate(starts):
+        simulation = simulated(strategies, start, asked.machine, times)
+        walk = StrategyWalk(simulation, strategies, start, redraw(drawn))
+        found.append(chains.run(walk, Random(f"{seed} {number}"))[-1])
+    best = min(found, key=lambda each: each.nanoseconds)
+    strategy = tuple(each for each in best.state if each is not None)
+    timeline = simulated(strategies, strategy, asked.machine, times).timeline
+    return replace(
+        strategies.plan(strategy),
+        method="flexflow",
+        sampling=asked.sampling,
+        step_seconds=timeline.seconds,
+        step_bound_seconds=timeline.bound_seconds,
+    )

@@ -1,0 +1,78 @@
+"""A strategy that changes, with the simulated time of an iteration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from random import Random
+
+from ....machines.machine import Machine
+from ....simulator.simulation import Simulation
+from ....simulator.times import TaskTimes
+from .configurations import Configuration, Drawable
+from .strategy import Strategies, Strategy
+
+State = tuple[Configuration | None, ...]
+"""The configuration of each decision; None if it does what the first plan says."""
+
+Move = Callable[[Random, Sequence[Configuration | None]], Mapping[int, Configuration]]
+"""Draws new configurations of some decisions; none if it draws a move that is not possible."""
+
+
+class StrategyWalk:
+    """A state that moves change."""
+
+    def __init__(self, simulation: Simulation, strategies: Strategies, state: State, move: Move) -> None:
+        """`simulation` is that of the state."""
+        self.strategy = list(state)
+        """The configuration of each decision."""
+        self._simulation = simulation
+        self._strategies = strategies
+        self._move = move
+        self._earlier: dict[int, Configuration | None] = {}
+
+    @property
+    def cost(self) -> int:
+        """Return the nanoseconds of an iteration."""
+        return self._simulation.nanoseconds
+
+    def propose(self, draw: Random) -> int:
+        """Make a move."""
+        changes = self._move(draw, self.strategy)
+        self._earlier = {number: self.strategy[number] for number in changes}
+        for number, configuration in changes.items():
+            self.strategy[number] = configuration
+        found = self._strategies.changes(changes)
+        return self._simulation.propose(found.tasks, found.holdings, stops=found.stops)
+
+    def accept(self) -> None:
+        """Keep the open proposal."""
+        self._simulation.accept()
+
+    def refuse(self) -> None:
+        """Go back to what was before the open proposal."""
+        for number, configuration in self._earlier.items():
+            self.strategy[number] = configuration
+        self._simulation.refuse()
+
+
+def redraw(drawn: Sequence[Drawable]) -> Move:
+    """Return FlexFlow's move: a random decision takes a random configuration (FlexFlow, section 6.2)."""
+    several = [number for number, each in enumerate(drawn) if len(each) > 1]
+
+    def move(draw: Random, state: Sequence[Configuration | None]) -> Mapping[int, Configuration]:
+        if not several:
+            return {}
+        number = several[draw.randrange(len(several))]
+        return {number: drawn[number].draw(draw)}
+
+    return move
+
+
+def simulated(
+    strategies: Strategies, strategy: Strategy, machine: Machine, times: TaskTimes | None = None
+) -> Simulation:
+    """Return the simulation of a strategy."""
+    soap, whole = strategies.soap, strategies.whole(strategy)
+    return Simulation(
+        soap.graph, machine, soap.workers, whole.tasks, whole.holdings, stops=whole.stops, times=times
+    )

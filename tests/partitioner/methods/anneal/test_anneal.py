@@ -1,0 +1,129 @@
+"""Annealing from the plans of other methods."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+import tofu
+from tofu.errors import PlanError
+from tofu.partitioner.methods.anneal.moves import Moves
+from tofu.partitioner.methods.anneal.neighbours import Neighbours
+from tofu.partitioner.methods.anneal.reading import state_of
+from tofu.partitioner.methods.flexflow.configurations import drawables
+from tofu.partitioner.methods.flexflow.soap import find_soap
+from tofu.partitioner.methods.flexflow.strategy import Strategies
+from tofu.partitioner.methods.flexflow.walk import StrategyWalk, simulated
+from tofu.partitioner.plans.space import Space
+
+from ..flexflow.small_graphs import OPTIONS, graph_of
+
+MACHINE = "p100-node"
+
+
+@pytest.mark.parametrize("model", OPTIONS)
+def test_the_plan_is_not_slower_than_any_start(model: str) -> None:
+    graph = graph_of(model)
+    plan = tofu.partition(graph, 4, method="anneal", machine=MACHINE, proposals=60)
+    tofu.verify(graph, plan)
+    assert plan.method == "anneal"
+    assert plan.sampling is not None
+    assert plan.step_seconds == tofu.simulate(tofu.lower(graph, plan), MACHINE).seconds
+    for method in (
+        "recursive",
+        "refine",
+        "data-parallel",
+        "megatron",
+        "zero-3",
+        "one-weird-trick",
+        "wu-2016",
+    ):
+        try:
+            other = tofu.partition(graph, 4, method=method)
+        except PlanError:
+            continue
+        assert plan.step_seconds <= tofu.simulate(tofu.lower(graph, other), MACHINE).seconds
+
+
+def test_the_same_seed_gives_the_same_plan() -> None:
+    first, second = (
+        tofu.partition(graph_of("lstm"), 4, method="anneal", machine=MACHINE, proposals=30, seed=3)
+        for _ in range(2)
+    )
+    assert first == second
+
+
+def test_the_plan_keeps_within_the_memory() -> None:
+    graph = graph_of("mlp")
+    free = tofu.partition(graph, 4, method="anneal", machine=MACHINE, proposals=60)
+    peak = tofu.partitioner.peak_bytes(graph, free)
+    least = min(
+        tofu.partitioner.peak_bytes(graph, tofu.partition(graph, 4, method=method))
+        for method in ("recursive", "zero-3", "megatron")
+    )
+    assert least < peak, "else the limit limits nothing"
+    limit = (least + peak) // 2
+    kept = tofu.partition(graph, 4, method="anneal", machine=MACHINE, proposals=60, memory=limit)
+    assert tofu.partitioner.peak_bytes(graph, kept) <= limit
+    with pytest.raises(PlanError, match="no plan was found that fits the memory of each worker"):
+        tofu.partition(graph, 4, method="anneal", machine=MACHINE, proposals=5, memory=1000)
+
+
+@pytest.mark.parametrize("model", OPTIONS)
+def test_moves_make_plans_that_verify_and_take_the_simulated_time(model: str) -> None:
+    graph, workers = graph_of(model), 4
+    soap = find_soap(graph, workers, sums=True)
+    strategies, drawn, draw = (
+        Strategies(soap, Space(feed="batch")),
+        drawables(soap.decisions, workers),
+        Random(1),
+    )
+    strategy = tuple(each.draw(draw) for each in drawn)
+    moves = Moves(soap, drawn, Neighbours(soap), ())
+    machine = tofu.machines.load(MACHINE)
+    walk = StrategyWalk(simulated(strategies, strategy, machine), strategies, strategy, moves)
+    for _ in range(120):
+        walk.propose(draw)
+        walk.accept()
+    known = tuple(each for each in walk.strategy if each is not None)
+    plan = strategies.plan(known)
+    tofu.verify(graph, plan)
+    assert tofu.simulate(tofu.lower(graph, plan), MACHINE).seconds * 1e9 == pytest.approx(walk.cost)
+
+
+@pytest.mark.parametrize("model", OPTIONS)
+def test_states_are_read_from_plans(model: str) -> None:
+    """A strategy's plan is read as the strategy, but for the holders of partial results."""
+    graph = graph_of(model)
+    soap = find_soap(graph, 4, sums=True)
+    strategies, draw = Strategies(soap, Space(feed="batch")), Random(2)
+    strategy = [each.draw(draw) for each in drawables(soap.decisions, 4)]
+    read = state_of(strategies, strategies.plan(tuple(strategy)))
+    for mine, its in zip(strategy, read, strict=True):
+        assert its is not None
+        assert (mine.degrees, mine.workers) == (its.degrees, its.workers)
+
+
+def test_plans_in_steps_are_read() -> None:
+    graph = graph_of("mlp")
+    soap = find_soap(graph, 4, sums=True)
+    strategies = Strategies(soap, Space(feed="batch"))
+    plan = tofu.partition(graph, 4, method="recursive", keep=False)
+    found = [each is not None for each in state_of(strategies, plan)]
+    assert sum(found) > 0.9 * len(found)
+
+
+def test_configurations_are_carried_to_neighbours_without_moving_a_byte() -> None:
+    """From a product to the activation that reads it, and back."""
+    graph = graph_of("mlp")
+    soap = find_soap(graph, 4)
+    neighbours, draw = Neighbours(soap), Random(0)
+    number = {graph.operations[each.operations[0]].name: n for n, each in enumerate(soap.decisions)}
+    first, then = number["fc1"], number["relu1"]
+    for _ in range(50):
+        configuration = drawables(soap.decisions, 4)[first].draw(draw)
+        carried = neighbours.carried(first, configuration, then)
+        assert carried is not None
+        assert (carried.degrees, carried.workers) == (configuration.degrees, configuration.workers)
+        assert neighbours.carried(then, carried, first) == configuration
