@@ -241,8 +241,8 @@ def frontier(
     `cost_model` says what times and memory are: `simulated`, or sums of estimates as TensorOpt adds them up
     (`tensoropt`). Every point of the latter has what its plan takes in `taken`, and plans keep no copies.
 
-    Raises PlanError for an unknown cost model or if no plan is found that fits, GraphError for a value that is
-    not a graph and for a number of segments below 1, and MachineError for a bad machine.
+    Raises PlanError for an unknown cost model or if no plan is found that fits, GraphError for what is not a
+    graph and for a number of segments below 1, and MachineError for a bad machine.
     """
     require_graph(graph)
     if cost_model not in COST_MODELS:
