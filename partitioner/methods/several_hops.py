@@ -9,9 +9,10 @@ at one more layout, for each level of the machine:
     shares of groups    each group shares out what its readers need, so that all of it enters the group once
 
 The home is that of the plan, or with the tasks that make it, or shared out over all its holders. Every
-tensor takes the shortest way. A hop takes as long as its busiest lane, with all else idle. That ignores what overlaps, so
-ways are proposals: those of equal tensors are tried together, and kept if an iteration takes less time. The
-plan language has all of it: sums are stops on the way home, and shares are copies that readers read.
+tensor takes the shortest way. A hop takes as long as its busiest lane, with all else idle. That ignores what
+overlaps, so ways are proposals: those of equal tensors are tried together, and kept if an iteration takes
+less time. The plan language has all of it: sums are stops on the way home, and shares are copies that readers
+read.
 Implemented in: `_Hops.seconds` (a hop), `_Ways._shortest` (the way of tensors), `in_several_hops` (the plan).
 """
 
