@@ -30,6 +30,7 @@ from .partitioner.methods.method import Search, find_method
 from .partitioner.methods.simulated import Watch
 from .partitioner.methods.tensoropt import find_modelled_frontier
 from .partitioner.methods.within_memory import Limit, parse_limit
+from .partitioner.plans.plan import require_graph
 from .partitioner.plans.sampling import Sampling
 from .partitioner.problem.classes import build_problem
 from .partitioner.problem.constraints import Constraint
@@ -240,9 +241,10 @@ def frontier(
     `cost_model` says what times and memory are: `simulated`, or sums of estimates as TensorOpt adds them up
     (`tensoropt`). Every point of the latter has what its plan takes in `taken`, and plans keep no copies.
 
-    Raises PlanError for an unknown cost model or if no plan is found that fits, GraphError for a number of
-    segments below 1, and MachineError for a bad machine.
+    Raises PlanError for an unknown cost model or if no plan is found that fits, GraphError for what is not a
+    graph and for a number of segments below 1, and MachineError for a bad machine.
     """
+    require_graph(graph)
     if cost_model not in COST_MODELS:
         raise PlanError(f"there is no cost model {cost_model!r}; there are: {', '.join(COST_MODELS)}")
     found = load_machine(machine) if isinstance(machine, str) else machine
@@ -261,7 +263,11 @@ def frontier(
 
 
 def needs_of(graph: Graph) -> Needs:
-    """Return the memory that plans of a graph need: arenas, and the workspace of the processor's kernels."""
+    """Return the memory that plans of a graph need: arenas, and the workspace of the processor's kernels.
+
+    Raises GraphError for a value that is not a graph.
+    """
+    require_graph(graph)
     scratch = KernelScratch()
 
     def workspace(plan: Plan) -> int:

@@ -92,7 +92,7 @@ def largest_first(
 ) -> tuple[Integers, int]:
     """Put each buffer into the smallest sufficient gap left by earlier buffers with overlapping lifetimes.
 
-    Buffers that are live throughout come first, at the bottom. Stop if the arena takes `below` bytes or more.
+    Buffers that are live throughout come first, at the bottom. Stop if the arena has `below` bytes or more.
     """
     order = np.lexsort((births, -sizes, (births > births.min()) | (deaths < deaths.max())))
     offsets = np.zeros(len(sizes), np.int64)

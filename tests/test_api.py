@@ -112,6 +112,8 @@ def test_a_machine_without_rates_has_no_step_time():
 def test_a_symbol_is_no_graph():
     with pytest.raises(tofu.GraphError, match=r"not a Symbol; call model.training_graph\(\)"):
         tofu.partition(_net(), 2)
+    with pytest.raises(tofu.GraphError, match="not a Symbol"):
+        tofu.frontier(_net(), 2, "dgx-1-v100")
 
 
 def test_an_operator_is_no_function():

@@ -8,8 +8,8 @@ at one more layout, for each level of the machine:
     sums of groups      each group sums its partial results first, so that one term leaves it
     shares of groups    each group shares out what its readers need, so that all of it enters the group once
 
-The home is that of the plan, or the tasks that make it, or shared out over all its holders. Every tensor
-takes the shortest way. A hop takes as long as its busiest lane, with all else idle. That ignores what
+The home is that of the plan, or with the tasks that make it, or shared out over all its holders. Every
+tensor takes the shortest way. A hop takes as long as its busiest lane, with all else idle. That ignores what
 overlaps, so ways are proposals: those of equal tensors are tried together, and kept if an iteration takes
 less time. The plan language has all of it: sums are stops on the way home, and shares are copies that readers
 read.

@@ -294,7 +294,7 @@ def require_graph(value: object) -> None:
     """Raise GraphError if the value is not a graph, for example a model or a symbol."""
     if not isinstance(value, Graph):
         raise GraphError(
-            f"partition takes a Graph, not a {type(value).__name__}; call model.training_graph() for a "
+            f"a Graph is needed, not a {type(value).__name__}; call model.training_graph() for a "
             "model, or tofu.training_graph(symbol, shapes) for a symbol"
         )
 
