@@ -6,7 +6,8 @@ python -m benchmarks.zoo [MODEL[:BATCH] ...] [--save benchmarks/results/zoo.json
 searches the one where what is made may be kept as well (`benchmarks.space`). Memory is not limited, and
 inputs are fed by batch. The table has the MiB that move in an iteration and the largest arena in MiB for each
 of them, the gap to what is proven of the last space, the seconds of the processor of its search, and the
-fewest MiB that a plan made by hand moves, with its name. Without models it is the whole zoo and the models of
+fewest MiB that a plan made by hand moves, with its name. Results also have the seconds after which the plan
+was within 1% of the bound (`near_seconds`). Without models it is the whole zoo and the models of
 the design.
 """
 
