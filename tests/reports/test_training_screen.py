@@ -22,6 +22,8 @@ SUMMARY = {
     "workspace_bytes_per_worker": 1,
     "single_device_workspace_bytes": 2,
     "samples_per_second": 640.0,
+    "seconds_per_step": 0.1,
+    "simulated_seconds_per_step": None,
 }
 
 
@@ -108,3 +110,15 @@ def test_nothing_held_out_is_said_and_left_out_of_the_summary() -> None:
     assert "5 samples to train on, none held out" in shown
     assert "held out:" not in shown
     assert "│ held out" not in shown
+
+
+def test_simulated_time_stands_next_to_the_measured_one() -> None:
+    file = io.StringIO()
+    with Screen(_console(file), _Clock()) as screen:
+        screen.start(Start("net", "on arrays", 1, "cpu", 1, 1, 5, 0, 1, 1, False))
+        screen.step(_step(1))
+        screen.epoch(Epoch(0, {"cross-entropy": 0.5}, {}, 1.0), 1)
+        screen.summary({**SUMMARY, "metric": {}, "simulated_seconds_per_step": 0.08})
+    lines = [line.replace(" ", "") for line in file.getvalue().splitlines()]
+    simulated = next(n for n, line in enumerate(lines) if "aniteration,simulated│80.00ms" in line)
+    assert "aniteration,measured│100.00ms" in lines[simulated + 1]
