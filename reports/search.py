@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from typing import Self
 
 from rich.console import Console
 from rich.status import Status
@@ -18,7 +19,27 @@ LEAST_CHANGE = 0.001
 """If there is no terminal, a line is written when the gap has closed by this part of the cost."""
 
 
-class BoundsLine:
+class _Line:
+    """A line of a terminal that changes, on standard error; `_status` is None elsewhere."""
+
+    def __init__(self, console: Console | None = None, what: str = "searching") -> None:
+        self._console = console or wide_console(stderr=True)
+        self._what = what
+        self._status: Status | None = None
+
+    def __enter__(self) -> Self:
+        context: AbstractContextManager[Status | None] = nullcontext()
+        if on_terminal(self._console):
+            context = self._console.status(self._what)
+        self._context = context
+        self._status = context.__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._context.__exit__(None, None, None)
+
+
+class BoundsLine(_Line):
     """Two bounds on one line of a terminal; lines elsewhere. Writes to standard error.
 
     Enter it before the search, and hand it to the search as its report. `show` puts a cost in words, `what`
@@ -31,22 +52,9 @@ class BoundsLine:
         show: Callable[[int], str] = format_bytes,
         what: str = "searching",
     ) -> None:
-        self._console = console or wide_console(stderr=True)
+        super().__init__(console, what)
         self._show = show
-        self._what = what
-        self._status: Status | None = None
         self._shown = 2.0
-
-    def __enter__(self) -> BoundsLine:
-        context: AbstractContextManager[Status | None] = nullcontext()
-        if on_terminal(self._console):
-            context = self._console.status(self._what)
-        self._context = context
-        self._status = context.__enter__()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._context.__exit__(None, None, None)
 
     def __call__(self, cost: int, lower_bound: int) -> None:
         gap = (cost - lower_bound) / cost if cost else 0.0
@@ -58,26 +66,11 @@ class BoundsLine:
             self._console.print(text, soft_wrap=True)
 
 
-class SearchLine:
+class SearchLine(_Line):
     """The best time of a random search and its speed, on one line of a terminal; elsewhere nothing.
 
     Enter it before the search, and hand it to the search as its watch.
     """
-
-    def __init__(self, console: Console | None = None, what: str = "searching") -> None:
-        self._console = console or wide_console(stderr=True)
-        self._what = what
-
-    def __enter__(self) -> SearchLine:
-        context: AbstractContextManager[Status | None] = nullcontext()
-        if on_terminal(self._console):
-            context = self._console.status(self._what)
-        self._context = context
-        self._status = context.__enter__()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._context.__exit__(None, None, None)
 
     def __call__(self, progress: SearchProgress) -> None:
         if self._status is not None:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -42,12 +41,9 @@ class Arenas:
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
+        self._kinds = _kinds(graph)
         self._movements: dict[tuple[int, ...], Movements] = {}
         self._uses: dict[tuple[object, ...], _MemoryUse] = {}
-
-    @cached_property
-    def _kinds(self) -> list[int]:
-        return _kinds(self._graph)
 
     @gc_paused()
     def largest(self, plan: Plan) -> int:

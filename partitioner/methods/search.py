@@ -139,7 +139,7 @@ def find_plan(graph: Graph, workers: int, settings: SearchSettings) -> Plan:
                 settings.sampling,
                 settings.watch,
                 partial(_quick_plans, graph, workers, settings),
-                settings.fits,
+                settings.excess,
             )
         )
         return replace(made, space=settings.space(), search_seconds=time.perf_counter() - start)

@@ -26,9 +26,9 @@ from .simulated import Watch
 OBJECTIVES = ("bytes", "time", "step-time")
 
 
-def any_memory(plan: Plan) -> bool:
+def any_memory(plan: Plan) -> int:
     """Let every plan fit."""
-    return True
+    return 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +69,8 @@ class SearchSettings:
     sampling: Sampling = field(default_factory=Sampling)
     """The seed and the budget of methods that draw."""
 
-    fits: Callable[[Plan], bool] = any_memory
-    """Tells methods that simulate whether a plan fits the memory of each worker."""
+    excess: Callable[[Plan], int] = any_memory
+    """Returns the bytes by which a plan exceeds the memory of a worker, for methods that simulate."""
 
     watch: Watch | None = None
     """Called with the progress, by methods that simulate."""

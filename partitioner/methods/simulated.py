@@ -61,5 +61,5 @@ class SimulatedSearch:
     plans: Callable[[], Iterable[Plan]]
     """Returns the plans of the methods that simulate nothing and take seconds, of those that can make one."""
 
-    fits: Callable[[Plan], bool]
-    """Tells whether a plan fits the memory of each worker."""
+    excess: Callable[[Plan], int]
+    """Returns the bytes by which a plan exceeds the memory of a worker; 0 if it fits."""

@@ -47,7 +47,7 @@ def find_plan_within(
     """
     start = time.perf_counter()
     if isinstance(limit, int):
-        settings = replace(settings, fits=lambda plan: _peak(plan, needs) <= limit)
+        settings = replace(settings, excess=lambda plan: max(_peak(plan, needs) - limit, 0))
     plan = find_plan(graph, workers, settings)
     takes_prices = settings.chosen_method().takes_prices
     if limit == "unlimited" or (limit is None and not (plan.space.replicate and takes_prices)):

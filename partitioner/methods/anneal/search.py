@@ -67,14 +67,16 @@ class _Annealing:
         self.strategies = Strategies(self.soap, asked.space)
         self.neighbours = Neighbours(self.soap)
         self.times: TaskTimes = task_times(asked.graph, asked.machine, asked.workers)
+        self.least_excess = 0
+        """By how many bytes the lightest start that does not fit exceeds the memory."""
 
     def run(self) -> Plan:
         """Return the best plan."""
         starts = sorted(self._starts(), key=lambda each: each.nanoseconds)
         if not starts:
             raise PlanError(
-                "no plan was found that fits the memory of each worker; allow more (--memory), or use more "
-                "workers"
+                "no plan was found that fits the memory of each worker: the lightest start of 'anneal' needs "
+                f"{self.least_excess:,} bytes more; allow more (--memory), or use more workers"
             )
         sampling = self.asked.sampling
         chains = Chains(min(len(starts), STARTS) + RESTARTS, sampling, self.asked.watch)
@@ -104,7 +106,12 @@ class _Annealing:
 
     def _start(self, plan: Plan, seen: set[int]) -> Iterator[_Timed]:
         time = self._simulated(plan)
-        if time not in seen and self.asked.fits(plan):
+        if time in seen:
+            return
+        excess = self.asked.excess(plan)
+        if excess:
+            self.least_excess = min(excess, self.least_excess or excess)
+        else:
             seen.add(time)
             yield _Timed(time, plan)
 
@@ -125,7 +132,7 @@ class _Annealing:
         while low < high:
             middle = high - 1 if high == len(visited) else (low + high) // 2
             plan = self._composed(first, state, visited[middle].state)
-            if self.asked.fits(plan):
+            if not self.asked.excess(plan):
                 if visited[middle].nanoseconds < best.nanoseconds:
                     best = _Timed(visited[middle].nanoseconds, plan)
                 low = middle + 1

@@ -14,10 +14,12 @@ from math import prod
 
 import numpy as np
 
-from ....analyzer.indices.region import Boxes
+from ....analyzer.indices.region import Boxes, volume
 from ....dataflow.graph import Operation, Phase, Role
 from ....errors import PlanError
 from ....programs.parts import Holding
+from ...costs.box_counts import overlap
+from ...layouts.choices import Counts
 from ...layouts.uses import touched
 from .configurations import Configuration
 from .data_parallel import by_sample, configured
@@ -166,14 +168,9 @@ class _Aligned:
         return total
 
 
-def _missing(
-    workers: np.ndarray[tuple[int], np.dtype[np.int64]], regions: Boxes, held: Sequence[Holding]
-) -> int:
+def _missing(workers: Counts, regions: Boxes, held: Sequence[Holding]) -> int:
     """Count the elements of regions that workers do not hold."""
     holders = np.array([holding.worker for holding in held])
     there = np.array([holding.region for holding in held], np.int64).reshape(len(held), -1, 2)
-    lower = np.maximum(regions[:, None, :, 0], there[None, :, :, 0])
-    upper = np.minimum(regions[:, None, :, 1], there[None, :, :, 1])
-    common = np.clip(upper - lower, 0, None).prod(axis=-1) * (workers[:, None] == holders)
-    needed = (regions[..., 1] - regions[..., 0]).prod(axis=-1)
-    return int(np.clip(needed - common.sum(axis=1), 0, None).sum())
+    common = overlap(regions[:, None], there) * (workers[:, None] == holders)
+    return int(np.clip(volume(regions) - common.sum(axis=1), 0, None).sum())
