@@ -1,0 +1,162 @@
+"""Whole operations, and the values that pass between them, as arrays.
+
+A *node* is an operation, or a tensor that lives across iterations. A node's *values* are what it makes: one
+for each output of an operation, or the tensor itself. A value reaches a worker once, whatever its readers
+there. A node that overwrites another one's values shares its worker: one of them *leads*, the others follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+Integers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """Lists of integers of different lengths, one after the other."""
+
+    firsts: Integers
+    """Where each list begins, and where the last one ends: `[rows + 1]`."""
+
+    entries: Integers
+    """The integers of all lists."""
+
+    @classmethod
+    def of(cls, lists: Iterable[Sequence[int]]) -> Rows:
+        """Join lists."""
+        known = [np.asarray(each, np.int64) for each in lists]
+        firsts = np.cumsum([0, *map(len, known)], dtype=np.int64)
+        return cls(firsts, np.concatenate([np.zeros(0, np.int64), *known]))
+
+    @classmethod
+    def grouped(cls, keys: Integers, entries: Integers, rows: int) -> Rows:
+        """List the entries of each key from 0 to `rows`, in their order."""
+        order = np.argsort(keys, kind="stable")
+        firsts = np.concatenate([[0], np.cumsum(np.bincount(keys, minlength=rows))]).astype(np.int64)
+        return cls(firsts, entries[order])
+
+    def __len__(self) -> int:
+        return len(self.firsts) - 1
+
+    def __getitem__(self, row: int) -> Integers:
+        return self.entries[self.firsts[row] : self.firsts[row + 1]]
+
+    @property
+    def row_of_entries(self) -> Integers:
+        """Return the number of the list of each entry."""
+        return np.repeat(np.arange(len(self)), np.diff(self.firsts))
+
+
+@dataclass(frozen=True, eq=False)
+class PlacementGraph:
+    """Nodes in an order in which every value is made before it is read, `n` of them, and `v` values."""
+
+    names: tuple[str, ...]
+    """The name of each node."""
+
+    nanoseconds: Integers
+    """The time of each node on each kind of device: `[kinds, n]`; 0 for tensors."""
+
+    maker: Integers
+    """The node that makes each value: `[v]`."""
+
+    sent_bytes: Integers
+    """The bytes that cross to a worker that reads a value: `[v]`."""
+
+    stored_bytes: Integers
+    """The bytes that a value occupies where it is made: `[v]`; 0 if it overwrites another one."""
+
+    readers: Rows
+    """The nodes that read each value, in ascending order."""
+
+    after: Rows
+    """For each node those that overwrite what it reads, and so run after it."""
+
+    leader: Integers
+    """The node whose worker each node shares: `[n]`; its own number if it leads."""
+
+    lasting: npt.NDArray[np.bool_]
+    """Whether each value occupies memory throughout: `[v]`."""
+
+    scratch_bytes: Integers
+    """The memory that each node needs while it runs, besides its values: `[n]`."""
+
+    @property
+    def count(self) -> int:
+        """Return the number of nodes."""
+        return len(self.names)
+
+    @cached_property
+    def values(self) -> Rows:
+        """Return the values of each node."""
+        return Rows.grouped(self.maker, np.arange(len(self.maker)), self.count)
+
+    @cached_property
+    def inputs(self) -> Rows:
+        """Return the values that each node reads, in ascending order."""
+        return Rows.grouped(self.readers.entries, self.readers.row_of_entries, self.count)
+
+    @cached_property
+    def edges(self) -> Integers:
+        """Return all pairs of nodes of which the second runs after the first, once: `[edges, 2]`, sorted."""
+        read = np.stack([self.maker[self.readers.row_of_entries], self.readers.entries], axis=1)
+        ordered = np.stack([self.after.row_of_entries, self.after.entries], axis=1)
+        return np.unique(np.concatenate([read, ordered]), axis=0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Devices:
+    """What placers know of workers: `w` of them."""
+
+    kind: Integers
+    """The row of `PlacementGraph.nanoseconds` that holds for each worker: `[w]`."""
+
+    latency: Integers
+    """The nanoseconds of a message without bytes: `[w, w]`, from the row's worker to the column's."""
+
+    per_byte: npt.NDArray[np.float64]
+    """The nanoseconds of each byte of a message: `[w, w]`."""
+
+    memory_bytes: Integers | None
+    """The memory of each worker: `[w]`; None if there is no limit."""
+
+    @property
+    def workers(self) -> int:
+        """Return the number of workers."""
+        return len(self.kind)
+
+    @property
+    def mean_latency(self) -> float:
+        """Return the mean nanoseconds of a message without bytes between two workers."""
+        return _between(self.latency)
+
+    @property
+    def mean_per_byte(self) -> float:
+        """Return the mean nanoseconds of each byte between two workers."""
+        return _between(self.per_byte)
+
+
+def _between(pairs: npt.NDArray[np.float64] | Integers) -> float:
+    """Return the mean over pairs of different workers; 0 if there is one worker."""
+    others = ~np.eye(len(pairs), dtype=bool)
+    return float(pairs[others].mean()) if others.any() else 0.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Schedule:
+    """Where and when every node runs, if nothing but workers and messages takes time."""
+
+    worker: Integers
+    """The worker of each node: `[n]`."""
+
+    order: Integers
+    """All nodes in the order in which they run: `[n]`."""
+
+    nanoseconds: int
+    """The time until all have ended."""
