@@ -78,6 +78,7 @@ def partition(
     proposals: int | None = None,
     beta: float | None = None,
     seconds: float | None = None,
+    groups: str | None = None,
     watch: Watch | None = None,
 ) -> Plan:
     """Find a plan for `workers` workers that fits the memory of each; the same graph gives the same plan.
@@ -100,6 +101,8 @@ def partition(
     `seed`, `proposals`, `beta` and `seconds` are for `flexflow`, which draws at random: see `Sampling`.
     It needs a machine and minimises `step_seconds`. With `seconds` another run may find another plan. `watch`
     is called with its progress.
+    `groups` is for `place`: `2x4` places operations on 2 groups of 4 workers, which share each operation.
+    Without it the best numbers are searched for.
     `report` is called with the cost and the proven bound, in bytes or in picoseconds, whenever `exact`
     improves one of them.
 
@@ -139,6 +142,7 @@ def partition(
         report=report,
         sampling=Sampling(seed, proposals, Sampling().beta if beta is None else beta, seconds),
         watch=watch,
+        groups=groups,
     )
     if workers == "auto":
         fitting = search_fewest(graph, settings, limit, found)

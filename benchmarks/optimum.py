@@ -31,7 +31,7 @@ from tofu.partitioner.methods.flexflow.metropolis import metropolis
 from tofu.partitioner.methods.flexflow.soap import Decision, Kind, Soap, find_soap
 from tofu.partitioner.methods.flexflow.strategy import Strategies, Strategy
 from tofu.partitioner.methods.flexflow.walk import StrategyWalk, simulated
-from tofu.partitioner.methods.flexflow.wu_2016 import with_backward
+from tofu.partitioner.methods.with_backward import with_backward
 from tofu.partitioner.plans.space import Space
 from tofu.simulator.times import task_times
 

@@ -67,6 +67,12 @@ if TYPE_CHECKING:
 @shape_option("An input's shape, for graph files.")
 @method_option
 @sampling_options
+@click.option(
+    "--groups",
+    metavar="NxK",
+    help="For --method place: N groups of K workers, which share each operation placed on the group. If left "
+    "out, the best numbers are searched for.",
+)
 @click.option("--compare", is_flag=True, help="Search by every method and print them side by side.")
 @click.option(
     "--pin",
@@ -141,6 +147,7 @@ def command(
     proposals: int | None,
     beta: float | None,
     seconds: float | None,
+    groups: str | None,
     compare: bool,
     pins: tuple[str, ...],
     forbidden: tuple[str, ...],
@@ -183,6 +190,7 @@ def command(
     request = Request.read(
         workers, pins, forbidden, layouts, machine, objective, memory, not no_replicate, not no_keep, feed
     ).drawing(seed, proposals, beta, seconds)
+    request = request.on_groups(groups)
     loaded = load_model(model, batch, shapes)
     graph = loaded.training_graph(optimizer, dtype=dtype, accumulate=accumulate, recompute=recompute)
     if compare:

@@ -78,6 +78,10 @@ class Request:
         )
         return cls(workers, settings, found, parse_limit(memory, "--memory", found))
 
+    def on_groups(self, groups: str | None) -> Request:
+        """Return the request with the groups of workers on which operations are placed."""
+        return replace(self, settings=replace(self.settings, groups=groups))
+
     def drawing(self, seed: int, proposals: int | None, beta: float | None, seconds: float | None) -> Request:
         """Return the request with the seed and the budget of methods that draw."""
         from ..partitioner.plans.sampling import Sampling
@@ -88,19 +92,24 @@ class Request:
 
     def each(self) -> dict[str, Request]:
         """Return the request for each method. Layouts go only to the methods that score them; without layouts
-        these methods are left out. The seed and the budget go only to those that draw.
+        these methods are left out. The seed, the budget and the groups go only to methods that take them.
         """
         from ..partitioner.methods.method import every_method
         from ..partitioner.plans.sampling import Sampling
 
-        plain = replace(self.settings, sampling=Sampling())
-        searching = replace(self, settings=replace(plain, layouts=None))
-        drawing = replace(self, settings=replace(self.settings, layouts=None))
-        scoring = replace(self, settings=plain)
+        given = self.settings
         return {
-            name: scoring if method.takes_layouts else drawing if method.simulates else searching
+            name: replace(
+                self,
+                settings=replace(
+                    given,
+                    sampling=given.sampling if method.draws else Sampling(),
+                    groups=given.groups if method.takes_groups else None,
+                    layouts=given.layouts if method.takes_layouts else None,
+                ),
+            )
             for name, method in every_method().items()
-            if self.settings.layouts is not None or not method.takes_layouts
+            if given.layouts is not None or not method.takes_layouts
         }
 
     def partition(

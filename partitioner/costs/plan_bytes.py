@@ -33,7 +33,7 @@ from ..layouts.step_split import (
     plain_steps,
     split_operation,
 )
-from ..layouts.uses import Use, touched
+from ..layouts.uses import Use, touched, unread
 from .box_counts import fetched_by_worker, overlap
 
 Versions = Mapping[tuple[int, int], ReadCopy]
@@ -81,7 +81,10 @@ def count(
     contributions: list[Contribution] = []
     for operation in graph.operations:
         tasks = parts.tasks(operation.bound, strategies[operation.name])
-        for index, source in touched(operation):
+        uses = touched(operation)
+        if versions:
+            uses += [(index, ()) for index in unread(operation) if (operation.index, index) in versions]
+        for index, source in uses:
             tensor = graph.tensors[index]
             layout = layouts[tensor.name]
             version = None if isinstance(source, int) else versions.get((operation.index, index))
@@ -90,6 +93,8 @@ def count(
                 if version.made:
                     copied = parts.copied(version.layout, version.source) * tensor.itemsize
                     contributions.append(Contribution(operation.name, tensor.name, "copy", copied))
+            if source == ():
+                continue
             moved = parts.moved(tasks, parts.held(layout), source)
             made: Kind = "reduce" if tasks.terms > 1 else "concat"
             kind = made if isinstance(source, int) else "fetch"

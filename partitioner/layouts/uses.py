@@ -16,3 +16,9 @@ def touched(operation: Operation) -> list[tuple[int, Use]]:
         tensor = inputs[place]
         reads[tensor] = (*reads.get(tensor, ()), name)
     return [*reads.items(), *[(tensor, output) for output, tensor in enumerate(operation.outputs)]]
+
+
+def unread(operation: Operation) -> list[int]:
+    """List the tensors that an operation takes without reading an element, such as for their shape."""
+    read = {operation.inputs[place] for place, _ in operation.bound.read_places}
+    return [tensor for tensor in dict.fromkeys(operation.inputs) if tensor not in read]

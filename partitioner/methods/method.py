@@ -42,6 +42,12 @@ class Method:
     returns a whole plan.
     """
 
+    draws: bool = False
+    """Whether it draws at random, so that it takes a seed and a budget."""
+
+    takes_groups: bool = False
+    """Whether it takes the groups of workers on which it places operations."""
+
     takes_constraints: bool = False
     """Whether it finds plans within pins and prohibitions."""
 

@@ -87,8 +87,8 @@ for _method in (
     Method("megatron-sp", megatron_sp, composes=True, takes_mesh=True, page=BASELINES),
     Method("one-weird-trick", one_weird_trick_plan, composes=True, page=FLEXFLOW),
     Method("wu-2016", wu_2016_plan, composes=True, page=FLEXFLOW),
-    Method("flexflow", flexflow, simulates=True, slow=True, page=FLEXFLOW),
-    Method("anneal", anneal, simulates=True, slow=True, page=FLEXFLOW),
+    Method("flexflow", flexflow, simulates=True, draws=True, slow=True, page=FLEXFLOW),
+    Method("anneal", anneal, simulates=True, draws=True, slow=True, page=FLEXFLOW),
     Method("manual", manual, takes_constraints=True, takes_layouts=True, page=BASELINES, trusted=True),
 ):
     register(_method)
@@ -139,7 +139,8 @@ def find_plan(graph: Graph, workers: int, settings: SearchSettings) -> Plan:
                 settings.sampling,
                 settings.watch,
                 partial(_quick_plans, graph, workers, settings),
-                settings.excess,
+                settings.memory,
+                partial(_inside, graph, settings),
             )
         )
         return replace(made, space=settings.space(), search_seconds=time.perf_counter() - start)
@@ -147,6 +148,12 @@ def find_plan(graph: Graph, workers: int, settings: SearchSettings) -> Plan:
     solution = searched(problem, workers, method, settings.report)
     plan = plan_of(problem, solution, workers, method)
     return replace(plan, space=settings.space(), search_seconds=time.perf_counter() - start)
+
+
+def _inside(graph: Graph, settings: SearchSettings, workers: int) -> Plan:
+    """Return the plan by which the workers of a group share operations."""
+    others = SearchSettings("refine", replicate=settings.replicate, keep=False, feed="anywhere")
+    return find_plan(graph, workers, others)
 
 
 def _quick_plans(graph: Graph, workers: int, settings: SearchSettings) -> Iterator[Plan]:

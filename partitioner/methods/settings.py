@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ...dataflow.graph import Graph
@@ -10,7 +10,6 @@ from ...errors import PlanError
 from ...machines.machine import Machine
 from ...machines.machine_file import load_machine
 from ...simulator.times import task_times
-from ..plans.plan import Plan
 from ..plans.sampling import Sampling
 from ..plans.space import Space, parse_feed
 from ..problem.constraints import Constraint
@@ -22,13 +21,9 @@ from ..solvers.anytime import Report
 from .manual import Layouts
 from .method import Method, Search, every_method, find_method
 from .simulated import Watch
+from .worker_memory import WorkerMemory
 
 OBJECTIVES = ("bytes", "time", "step-time")
-
-
-def any_memory(plan: Plan) -> int:
-    """Let every plan fit."""
-    return 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +64,11 @@ class SearchSettings:
     sampling: Sampling = field(default_factory=Sampling)
     """The seed and the budget of methods that draw."""
 
-    excess: Callable[[Plan], int] = any_memory
-    """Returns the bytes by which a plan exceeds the memory of a worker, for methods that simulate."""
+    memory: WorkerMemory | None = None
+    """The memory of each worker, for methods that simulate; None if there is no limit."""
+
+    groups: str | None = None
+    """For methods that place: the groups and the workers of each, such as `2x4`; None for the best."""
 
     watch: Watch | None = None
     """Called with the progress, by methods that simulate."""
@@ -81,11 +79,17 @@ class SearchSettings:
         if self.objective not in OBJECTIVES:
             raise PlanError(f"there is no objective {self.objective!r}; there are: {', '.join(OBJECTIVES)}")
         self.sampling.check()
-        if self.sampling != Sampling() and not method.simulates:
-            able = ", ".join(name for name, each in every_method().items() if each.simulates)
+        if self.sampling != Sampling() and not method.draws:
+            able = ", ".join(name for name, each in every_method().items() if each.draws)
             raise PlanError(
                 f"the method {method.name!r} draws nothing, so it takes no seed, proposals, beta or seconds; "
                 f"leave them out, or choose one of {able}"
+            )
+        if self.groups is not None and not method.takes_groups:
+            able = ", ".join(name for name, each in every_method().items() if each.takes_groups)
+            raise PlanError(
+                f"the method {method.name!r} places nothing on groups of workers; leave out the groups "
+                f"(--groups), or choose {able}"
             )
         if self.machine is not None and self.objective == "bytes" and not method.simulates:
             raise PlanError(

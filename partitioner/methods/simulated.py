@@ -10,6 +10,7 @@ from ...machines.machine import Machine
 from ..plans.plan import Plan
 from ..plans.sampling import Sampling
 from ..plans.space import Space
+from .worker_memory import WorkerMemory
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,5 +62,15 @@ class SimulatedSearch:
     plans: Callable[[], Iterable[Plan]]
     """Returns the plans of the methods that simulate nothing and take seconds, of those that can make one."""
 
-    excess: Callable[[Plan], int]
-    """Returns the bytes by which a plan exceeds the memory of a worker; 0 if it fits."""
+    memory: WorkerMemory | None
+    """The memory of each worker; None if there is no limit."""
+
+    inside: Callable[[int], Plan]
+    """Returns the plan of the method `refine` for fewer workers, in steps and without copies."""
+
+    groups: int | None = None
+    """The groups of workers on which operations are placed; None to search for the best number."""
+
+    def excess(self, plan: Plan) -> int:
+        """Return the bytes by which a plan exceeds the memory of a worker; 0 if it fits."""
+        return 0 if self.memory is None else self.memory.excess(plan)

@@ -19,6 +19,7 @@ from .fitting import Fitting, Needs, cost_of
 from .ladder import COARSE, Ladder
 from .search import find_plan
 from .settings import SearchSettings
+from .worker_memory import WorkerMemory
 
 Limit = int | Literal["unlimited"] | None
 """The bytes that each worker may hold. None limits arenas to `MORE_BY_DEFAULT` above the refined plan that
@@ -47,7 +48,7 @@ def find_plan_within(
     """
     start = time.perf_counter()
     if isinstance(limit, int):
-        settings = replace(settings, excess=lambda plan: max(_peak(plan, needs) - limit, 0))
+        settings = replace(settings, memory=WorkerMemory(limit, lambda plan: _peak(plan, needs)))
     plan = find_plan(graph, workers, settings)
     takes_prices = settings.chosen_method().takes_prices
     if limit == "unlimited" or (limit is None and not (plan.space.replicate and takes_prices)):

@@ -70,7 +70,7 @@ class PlacementGraph:
     """The bytes that cross to a worker that reads a value: `[v]`."""
 
     stored_bytes: Integers
-    """The bytes that a value occupies where it is made: `[v]`; 0 if it overwrites another one."""
+    """The bytes that a value occupies on its maker's worker: `[v]`; 0 if it overwrites another one."""
 
     readers: Rows
     """The nodes that read each value, in ascending order."""
@@ -112,7 +112,7 @@ class PlacementGraph:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Devices:
-    """What placers know of workers: `w` of them."""
+    """The times and the memory of `w` workers, for placers."""
 
     kind: Integers
     """The row of `PlacementGraph.nanoseconds` that holds for each worker: `[w]`."""

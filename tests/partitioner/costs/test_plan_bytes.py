@@ -7,10 +7,11 @@ from itertools import pairwise
 
 import pytest
 
-from tofu import models
+from tofu import lower, models
 from tofu.partitioner import partition
 from tofu.partitioner.costs import plan_bytes
 from tofu.partitioner.costs.plan_bytes import count, count_bytes
+from tofu.plans import Copy, Spread, compose
 
 from ..methods.elements import moved_bytes
 
@@ -56,3 +57,18 @@ def test_pairs_are_counted_in_pieces(monkeypatch):
     monkeypatch.setattr(plan_bytes, "PAIRS", 3)
     assert count(graph, plan.layouts, plan.strategies, plan.factors, plan.versions_read(graph)) == counted
     assert sum(entry.bytes for entry in counted) == plan.cost_bytes
+
+
+def test_a_copy_counts_even_if_the_operation_it_is_made_for_reads_only_its_shape():
+    graph = models.get("mlp", batch=8).training_graph()
+    shape_only = next(
+        (operation, tensor)
+        for operation in graph.operations
+        for tensor in operation.inputs
+        if tensor not in {operation.inputs[place] for place, _ in operation.bound.read_places}
+    )
+    operation, tensor = shape_only[0], graph.tensors[shape_only[1]]
+    copy = Copy(Spread((), (1,)), (operation.name,))
+    tensors = {t.name: Spread((), (0,)) for t in graph.tensors if t.alias is None}
+    plan = compose(graph, 2, {"*": Spread((), (0,))}, tensors, copies={tensor.name: [copy]})
+    assert plan.cost_bytes == lower(graph, plan).planned_bytes > 0

@@ -1,0 +1,190 @@
+"""Plans in which every operation runs on one group of workers, split inside it as a smaller plan says.
+
+A group of one worker runs whole operations. A tensor is held by the group that makes it, in the layout of the
+smaller plan. Another group whose operations read it copies it, in the same layout, and keeps the copy until
+its last reader: a tensor reaches a group once. If one worker reads it for one operation, it is fetched for
+that operation alone. Data stay where the smaller plan has them, on the group that reads them first, or split
+by batch over all workers if they are fed so. What is read and never overwritten is on every group that reads
+it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ....dataflow.graph import Graph, Role
+from ....errors import PlanError
+from ...layouts.copies import Copy
+from ...layouts.forms import Form, Label, Partial, Parts, Spread
+from ...layouts.step_split import prime_factors
+from ...plans.compose import compose
+from ...plans.plan import Plan
+from ...plans.space import Space
+from ...problem.sequences import by_batch
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """How the workers of one group share each operation and each tensor."""
+
+    operations: Mapping[str, Form]
+    """The form of every operation."""
+
+    tensors: Mapping[str, Form]
+    """The form of every tensor that has memory of its own."""
+
+    workers: int
+    """The workers of a group."""
+
+
+WHOLE = Spread((), (0,))
+"""All of it, on the only worker of a group."""
+
+
+def whole_operations(graph: Graph) -> Inside:
+    """Return the way of groups with one worker."""
+    names = [tensor.name for tensor in graph.tensors if tensor.alias is None]
+    return Inside(
+        dict.fromkeys([each.name for each in graph.operations], WHOLE), dict.fromkeys(names, WHOLE), 1
+    )
+
+
+def inside_of(graph: Graph, plan: Plan) -> Inside:
+    """Return the forms of a plan for one group. Copies are left out: groups fetch inside themselves again."""
+    tensors = {t.name: plan.layouts[t.name].form for t in graph.tensors if t.alias is None}
+    return Inside(plan.strategies, tensors, plan.workers)
+
+
+def grouped_plan(
+    graph: Graph,
+    inside: Inside,
+    groups: int,
+    group_of: Sequence[int],
+    order: Sequence[str] | None,
+    space: Space,
+) -> Plan:
+    """Return the plan in which each operation runs on the group that `group_of` lists for its index."""
+    return _Grouped(graph, inside, groups, group_of, order, space).plan()
+
+
+class _Grouped:
+    """The forms of one graph, made once for each group."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        inside: Inside,
+        groups: int,
+        group_of: Sequence[int],
+        order: Sequence[str] | None,
+        space: Space,
+    ) -> None:
+        self._graph = graph
+        self._inside = inside
+        self._group_of = group_of
+        self._order = order
+        self._space = space
+        self._workers = groups * inside.workers
+        self._known: dict[tuple[Form, tuple[int, ...]], Form] = {}
+        self._roots: list[int] = []
+        for tensor in graph.tensors:
+            self._roots.append(tensor.index if tensor.alias is None else self._roots[tensor.alias])
+
+    def plan(self) -> Plan:
+        """Compose the plan."""
+        operations = {
+            each.name: self._on(self._inside.operations[each.name], (self._group_of[each.index],))
+            for each in self._graph.operations
+        }
+        homes = self._homes()
+        tensors: dict[str, Form] = {}
+        for tensor in self._graph.tensors:
+            if tensor.alias is None:
+                fed = tensor.role is Role.DATA and self._space.feed == "batch"
+                form = (
+                    by_batch(tensor.shape, prime_factors(self._workers))
+                    if fed
+                    else self._on(self._inside.tensors[tensor.name], homes[tensor.index])
+                )
+                tensors[tensor.name] = form
+        return compose(
+            self._graph, self._workers, operations, tensors, copies=self._copies(homes), order=self._order
+        )
+
+    def _homes(self) -> dict[int, tuple[int, ...]]:
+        """Return the groups that hold each tensor that has memory of its own."""
+        graph, group_of = self._graph, self._group_of
+        found: dict[int, tuple[int, ...]] = {}
+        for operation in graph.operations:
+            for tensor in operation.outputs:
+                found[self._roots[tensor]] = (group_of[operation.index],)
+        for operation in graph.operations:
+            for tensor in operation.outputs:
+                root, group = self._roots[tensor], group_of[operation.index]
+                if found[root] != (group,):
+                    raise PlanError(
+                        f"operation {operation.name!r} runs in group {group}, but overwrites "
+                        f"{graph.tensors[root].name!r} of group {found[root][0]}; put both into one"
+                    )
+        readers: dict[int, dict[int, None]] = {}
+        for operation in graph.operations:
+            for tensor in operation.inputs:
+                if tensor not in found and self._roots[tensor] == tensor:
+                    readers.setdefault(tensor, {})[group_of[operation.index]] = None
+        for tensor in graph.tensors:
+            if tensor.alias is None and tensor.index not in found:
+                groups = tuple(sorted(readers.get(tensor.index, {0: None})))
+                found[tensor.index] = groups[:1] if tensor.role is Role.DATA else groups
+        return found
+
+    def _copies(self, homes: Mapping[int, tuple[int, ...]]) -> dict[str, list[Copy]]:
+        """Return the copies of tensors that other groups read, or that are fed and read more than once."""
+        readers: dict[int, dict[int, list[str]]] = {}
+        for operation in self._graph.operations:
+            group = self._group_of[operation.index]
+            for tensor in dict.fromkeys(
+                [operation.inputs[place] for place, _ in operation.bound.read_places]
+            ):
+                root = self._roots[tensor]
+                fed = self._graph.tensors[root].role is Role.DATA and self._space.feed == "batch"
+                if fed or group not in homes[root]:
+                    readers.setdefault(tensor, {}).setdefault(group, []).append(operation.name)
+        found: dict[str, list[Copy]] = {}
+        for number, by_group in readers.items():
+            name = self._graph.tensors[self._roots[number]].name
+            form = self._inside.tensors[name]
+            listed = [
+                Copy(self._on(form, (group,)), tuple(names))
+                for group, names in by_group.items()
+                if len(names) > 1 or self._inside.workers > 1
+            ]
+            if listed:
+                found[self._graph.tensors[number].name] = listed
+        return found
+
+    def _on(self, form: Form, groups: tuple[int, ...]) -> Form:
+        """Return a form of one group's workers as that of some groups, which all do the same."""
+        key = form, groups
+        if key not in self._known:
+            self._known[key] = _shifted(form, groups, self._inside.workers)
+        return self._known[key]
+
+
+def _shifted(form: Form, groups: Sequence[int], size: int) -> Form:
+    match form:
+        case Spread(degrees=degrees, workers=workers):
+            pass
+        case tuple():
+            degrees, workers = tuple(zip(form, prime_factors(size), strict=True)), tuple(range(size))
+        case Parts(boxes=boxes):
+            return Parts(tuple([
+                (group * size + worker, *rest) for group in groups for worker, *rest in boxes
+            ]))  # fmt: skip
+        case _:
+            raise PlanError(f"a group cannot share {form} out; use a plan in steps")
+    everywhere: tuple[tuple[Label | Partial | None, int], ...] = ((None, len(groups)),)
+    return Spread(
+        (*(everywhere if len(groups) > 1 else ()), *degrees),
+        tuple([group * size + worker for group in groups for worker in workers]),
+    )

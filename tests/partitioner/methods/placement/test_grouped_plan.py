@@ -1,0 +1,77 @@
+"""Plans on groups: legal, with bytes that are what moves, and trained as by one worker."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tofu
+from tofu.partitioner.methods.placement.grouped_plan import grouped_plan, inside_of, whole_operations
+from tofu.partitioner.plans.plan import Plan
+from tofu.partitioner.plans.space import Space
+from tofu.runtime.executor import Executor
+
+from ....runtime.test_partitioned_training import single, start_values, training
+from .nodes import nodes_of
+
+
+def random_plan(graph: Any, groups: int, size: int, seed: int, feed: str = "batch") -> Plan:
+    """Return a plan with a random group for every operation that leads."""
+    found = nodes_of(graph)
+    drawn = np.random.default_rng(seed).integers(0, groups, found.nodes.count)[found.nodes.leader]
+    inside = whole_operations(graph)
+    if size > 1:
+        inside = inside_of(graph, tofu.partition(graph, size, method="refine", keep=False))
+    return grouped_plan(graph, inside, groups, found.of_operations(drawn).tolist(), None, Space(feed=feed))
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(("network", "steps"), [("perceptron", 2), ("convolutional", 1)])
+def test_random_placements_train_as_one_worker_does(network: str, steps: int, seed: int) -> None:
+    """To the bit, since all sums are exact."""
+    graph, expected = training(network), single(network, steps)
+    groups, size = ((2, 1), (5, 1), (2, 2), (3, 2))[seed]
+    plan = random_plan(graph, groups, size, seed)
+    tofu.verify(graph, plan)
+    with Executor(tofu.lower(graph, plan)) as executor:
+        for name, value in start_values(graph):
+            executor.write(name, value if "label" not in name else abs(value))
+        for _ in range(steps):
+            executor.run()
+            assert executor.fetched_bytes == plan.cost_bytes
+        for name, value in expected.items():
+            np.testing.assert_array_equal(executor.read(name), value, err_msg=name)
+
+
+def test_a_value_reaches_a_worker_once() -> None:
+    """Its bytes are those that cross, whatever the number of readers."""
+    graph = training("recurrent")
+    plan = random_plan(graph, 3, 1, 0, feed="anywhere")
+    worker = {name: tasks[0].worker for name, tasks in plan.tasks.items()}
+    crossing = set()
+    makers = {tensor: each for each in graph.operations for tensor in each.outputs}
+    held = {name: versions[0].holdings for name, versions in plan.versions.items()}
+    for operation in graph.operations:
+        for place, _ in operation.bound.read_places:
+            tensor = operation.inputs[place]
+            homes = {holding.worker for holding in held[graph.tensors[tensor].name]}
+            if worker[operation.name] not in homes:
+                crossing.add((tensor, worker[operation.name]))
+    assert any(tensor in makers for tensor, _ in crossing)
+    nbytes = [np.prod(graph.tensors[t].shape, dtype=int) * graph.tensors[t].itemsize for t, _ in crossing]
+    assert plan.cost_bytes == sum(nbytes)
+
+
+def test_what_overwrites_a_tensor_runs_where_the_tensor_is() -> None:
+    graph = training("perceptron")
+    found = nodes_of(graph)
+    leader = found.of_operations(found.nodes.leader) - found.first_operation
+    assert {graph.operations[index].phase.value for index in leader[leader != range(len(leader))]} <= {
+        "update"
+    }
+    chained = next(each for each in graph.operations if graph.tensors[each.outputs[0]].alias is not None)
+    extra = [0] * len(graph.operations)
+    plan = grouped_plan(graph, whole_operations(graph), 2, extra, None, Space())
+    assert plan.layouts[graph.tensors[chained.outputs[0]].name].workers.tolist() == [0]
