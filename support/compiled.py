@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -47,6 +48,11 @@ def numbers(values: Iterable[int]) -> Numbers:
     """Return integers as loops take them."""
     found = list(values)
     return np.array(found, np.int64) if COMPILED else found
+
+
+def looped(values: npt.NDArray[Any]) -> Numbers:
+    """Return an array's values as loops take them, row after row."""
+    return np.ascontiguousarray(values).ravel() if COMPILED else values.ravel().tolist()
 
 
 def _zero_array(count: int) -> Numbers:

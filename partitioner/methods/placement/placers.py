@@ -1,0 +1,25 @@
+"""All placers by name. Each takes a graph and devices, and returns the worker of every node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from .chunks import chunks_by_bytes, chunks_by_time
+from .graph import Devices, Integers, PlacementGraph
+from .heft import heft
+from .one_device import one_device
+from .round_robin import round_robin
+
+Placer = Callable[[PlacementGraph, Devices], Integers]
+
+
+def placers(tied: Integers | None = None) -> Mapping[str, Placer]:
+    """Return the placers; chunks keep nodes together that are tied, see `chunks`."""
+    return {
+        "one-device": one_device,
+        "heft": heft,
+        "round-robin": round_robin,
+        "chunks-by-time": partial(chunks_by_time, tied=tied),
+        "chunks-by-bytes": partial(chunks_by_bytes, tied=tied),
+    }

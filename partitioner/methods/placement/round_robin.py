@@ -1,0 +1,13 @@
+"""Nodes on workers by turns."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .graph import Devices, Integers, PlacementGraph
+
+
+def round_robin(graph: PlacementGraph, devices: Devices) -> Integers:
+    """Return the worker of every node: leaders take turns in the graph's order."""
+    leads = graph.leader == np.arange(graph.count)
+    return ((np.cumsum(leads) - 1) % devices.workers)[graph.leader]
