@@ -1,8 +1,8 @@
 """Segment trees over ticks, one for each worker: add bytes to a range, find the most and where it is first.
 
 All trees lie one after the other in two lists. A tree with `leaves` leaves, a power of two, has `2 * leaves`
-entries; entry 1 is its root, and entries `2 e` and `2 e + 1` are below entry `e`. `highest` is the most in the
-range of an entry, without what is added above it. `added` is what is added to all of its range.
+entries. Entry 1 is its root, and entries `2 e` and `2 e + 1` are below entry `e`. `highest` is the most in
+the range of an entry, without what is added above it. `added` is what is added to all of its range.
 """
 
 from __future__ import annotations

@@ -31,6 +31,9 @@ class Held(NamedTuple):
     tick: Numbers
     """The tick of each node."""
 
+    order: Numbers
+    """The node of each tick."""
+
     worker: Numbers
     """The worker of each node."""
 
@@ -118,6 +121,9 @@ class Held(NamedTuple):
     leaves: int
     """The number of leaves of a tree."""
 
+    marked: Numbers
+    """Zeros for each node, which loops leave as they find them."""
+
 
 def held(graph: PlacementGraph, devices: Devices, order: Integers, worker: Integers) -> Held:
     """Return what workers hold under a placement whose nodes run in an order."""
@@ -141,6 +147,7 @@ def held(graph: PlacementGraph, devices: Devices, order: Integers, worker: Integ
         devices.workers,
         graph.count,
         _listed(tick),
+        _listed(order),
         _listed(worker.copy()),
         _listed(graph.leader),
         _listed(groups.firsts),
@@ -170,6 +177,7 @@ def held(graph: PlacementGraph, devices: Devices, order: Integers, worker: Integ
         highest,
         added,
         leaves,
+        _listed(np.zeros(graph.count, np.int64)),
     )
 
 
