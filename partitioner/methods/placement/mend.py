@@ -5,9 +5,9 @@
     constraints  the arena of every worker is at most its memory
 
 Live bytes are bounded first, by moves at the tick where a worker holds most (`relief`). Arenas may be larger
-than the most live bytes. If one exceeds the memory, the bound of its worker falls by the difference, and moves
-go on. A placement that is returned fits. That none is found does not prove that there is none, except if a
-node or the lasting values exceed the memory by themselves.
+than the most live bytes. If one exceeds the memory, the bound of its worker falls by the difference, and
+moves go on. A placement that is returned fits. That none is found does not prove that there is none, except
+if a node or the lasting values exceed the memory by themselves.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .graph import Devices, Integers, PlacementGraph
 from .lifetimes import SCRATCH, LiveIntervals, live_intervals
 from .live_tree import peak
 from .moves import held
-from .relief import relieve
+from .relief import EVERYWHERE, LESS_IN_ALL, NEAR, relieve
 
 ROUNDS = 8
 """How often the bounds on live bytes fall at most because of arenas."""
@@ -98,7 +98,9 @@ def _within(
             live = live_intervals(graph, devices.workers, order, found)
             raise PlanError(_refusal(graph, live, order, over[0], int(limits[over[0]])))
         fullest = max(left, key=lambda each: (excess[each], -each))
-        if relieve(state, bounds, moved, fullest, False) or relieve(state, bounds, moved, fullest, True):
+        if any(
+            relieve(state, bounds, moved, fullest, freedom) for freedom in (NEAR, EVERYWHERE, LESS_IN_ALL)
+        ):
             stuck.clear()
         else:
             stuck.add(fullest)

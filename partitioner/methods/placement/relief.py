@@ -6,9 +6,13 @@ readers up to the tick instead of those after it. One more set is the node that 
 share their worker with one of a set are in it as well.
 
 A move of a set is allowed if it frees bytes at the tick, and if every worker then fits its limit or holds no
-more at its peak than before. Of allowed moves, the one with the least cost for each byte that it frees at the
-tick is made first: the nanoseconds of computing and messages that it adds, less those that it saves. Sets are
-considered in batches, those of larger values first. Ties go to lower values, then to lower workers.
+more at its peak than before. If no move is found, moves get more freedom. First a set goes to the worker
+nearest to it or to the one with most room. Then it goes to any worker. Last, it may fill another worker
+beyond its limit if the sum of all that exceeds limits falls.
+
+Of allowed moves, the one with the least cost for each byte that it frees at the tick is made first: the
+nanoseconds of computing and messages that it adds, less those that it saves. Sets are considered in batches,
+those of larger values first. Ties go to lower values, then to lower workers.
 """
 
 from __future__ import annotations
@@ -27,6 +31,9 @@ MOST_NODES = 64
 
 MOST_MOVES = 4
 """How often a node moves at most, so that all ends."""
+
+NEAR, EVERYWHERE, LESS_IN_ALL = range(3)
+"""The freedom of moves."""
 
 
 @compiled
@@ -118,7 +125,7 @@ def _move_all(held: Held, nodes: list[int], target: int) -> int:
 
 @compiled
 def _weighed(
-    held: Held, limits: Numbers, nodes: list[int], worker: int, target: int, tick: int
+    held: Held, limits: Numbers, nodes: list[int], worker: int, target: int, tick: int, freedom: int
 ) -> tuple[int, int]:
     """Return the cost of a move of a set, and the bytes that it frees at a tick; 0 if it is not allowed."""
     before = bytes_at(held.highest, held.added, held.leaves, worker, tick)
@@ -127,10 +134,14 @@ def _weighed(
         peaks[each] = peak(held.highest, held.leaves, each)
     cost = _move_all(held, nodes, target)
     freed = before - bytes_at(held.highest, held.added, held.leaves, worker, tick)
+    rising, all_excess = False, 0
     for each in range(held.workers):
         new = peak(held.highest, held.leaves, each)
         if new > limits[each] and new > peaks[each]:
-            freed = 0
+            rising = True
+        all_excess += max(new - limits[each], 0) - max(peaks[each] - limits[each], 0)
+    if rising and (freedom < LESS_IN_ALL or all_excess >= 0):
+        freed = 0
     _move_all(held, nodes, worker)
     return cost, freed
 
@@ -169,29 +180,29 @@ def _roomiest(held: Held, limits: Numbers, worker: int) -> int:
 
 @compiled
 def _best(
-    held: Held, limits: Numbers, moved: Numbers, worker: int, tick: int, number: int, everywhere: bool
+    held: Held, limits: Numbers, moved: Numbers, worker: int, tick: int, number: int, freedom: int
 ) -> tuple[float, int, int]:
-    """Return the least cost for each byte of moves of a set, its number and the target; -1 if none is allowed.
+    """Return the least cost for each byte of moves of a set, its number and the target.
 
-    Unless all workers are tried, targets are the one nearest to the set and the one with most room.
+    The target is -1 if none is allowed.
     """
     nodes = _nodes_of(held, number, worker, tick, moved)
     least, found = 0.0, -1
     if len(nodes) == 0:
         return least, number, found
     nearest, roomiest = -1, -1
-    if not everywhere:
+    if freedom == NEAR:
         nearest, roomiest = _nearest(held, limits, nodes, worker), _roomiest(held, limits, worker)
     for target in range(held.workers):
-        if target != worker and (everywhere or target == nearest or target == roomiest):
-            cost, freed = _weighed(held, limits, nodes, worker, target, tick)
+        if target != worker and (freedom > NEAR or target in (nearest, roomiest)):
+            cost, freed = _weighed(held, limits, nodes, worker, target, tick, freedom)
             if freed > 0 and (found < 0 or cost / freed < least):
                 least, found = cost / freed, target
     return least, number, found
 
 
 @compiled
-def relieve(held: Held, limits: Numbers, moved: Numbers, worker: int, everywhere: bool) -> int:
+def relieve(held: Held, limits: Numbers, moved: Numbers, worker: int, freedom: int) -> int:
     """Make moves until a worker fits its limit at the tick where it holds most, and return their number.
 
     `moved` counts the moves of each node. Keys in the queue may be old, so each is found again when it is
@@ -203,11 +214,11 @@ def relieve(held: Held, limits: Numbers, moved: Numbers, worker: int, everywhere
     while done < len(sets) and bytes_at(held.highest, held.added, held.leaves, worker, tick) > limits[worker]:
         queue = [(0.0, 0, 0) for _ in range(0)]
         for place in range(done, min(done + BATCH, len(sets))):
-            known = _best(held, limits, moved, worker, tick, sets[place][1], everywhere)
+            known = _best(held, limits, moved, worker, tick, sets[place][1], freedom)
             if known[2] >= 0:
                 heappush(queue, known)
         while len(queue) and bytes_at(held.highest, held.added, held.leaves, worker, tick) > limits[worker]:
-            known = _best(held, limits, moved, worker, tick, heappop(queue)[1], everywhere)
+            known = _best(held, limits, moved, worker, tick, heappop(queue)[1], freedom)
             if known[2] < 0:
                 continue
             if len(queue) and queue[0] < known:
