@@ -1,0 +1,122 @@
+"""Move nodes until every worker fits its memory, at little cost, with the order as it is.
+
+    variables    worker[n] for every node n
+    objective    little time of computing and messages added, by moves of least cost for each byte freed
+    constraints  the arena of every worker is at most its memory
+
+Live bytes are bounded first, by moves at the tick where a worker holds most (`relief`). Arenas may be larger
+than the most live bytes. If one exceeds the memory, the bound of its worker falls by the difference, and
+moves go on. A placement that is returned fits. That none is found does not prove that there is none, except
+if a node or the lasting values exceed the memory by themselves.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ....errors import PlanError
+from ....support.compiled import numbers, plain, zeros
+from .graph import Devices, Integers, PlacementGraph
+from .lifetimes import SCRATCH, LiveIntervals, live_intervals
+from .live_tree import peak
+from .moves import held
+from .relief import EVERYWHERE, LESS_IN_ALL, NEAR, relieve
+
+ROUNDS = 8
+"""How often the bounds on live bytes fall at most because of arenas."""
+
+SHOWN = 3
+"""The number of values that an error names."""
+
+
+def mend(graph: PlacementGraph, devices: Devices, order: Integers, worker: Integers) -> Integers:
+    """Return the worker of each node after moves that make all arenas fit; the same if they fit already.
+
+    Nodes run in `order`. Raises PlanError if a node or the lasting values cannot fit, or if no moves are
+    found.
+    """
+    memory = devices.memory_bytes
+    if memory is None:
+        return worker
+    check_least(graph, memory)
+    limits = memory.copy()
+    for _ in range(ROUNDS):
+        worker = _within(graph, devices, order, worker, limits)
+        live = live_intervals(graph, devices.workers, order, worker)
+        excess = live.arena_bytes(memory) - memory
+        if (excess <= 0).all():
+            return worker
+        limits = np.maximum(np.minimum(limits, live.peak_bytes) - np.maximum(excess, 0), 0)
+    fullest = int(excess.argmax())
+    raise PlanError(
+        f"the arena of worker {fullest} takes {excess[fullest] + memory[fullest]:,} bytes of its "
+        f"{memory[fullest]:,}, although it holds at most {live.peak_bytes[fullest]:,} at once; use more "
+        f"memory or more workers"
+    )
+
+
+def check_least(graph: PlacementGraph, memory: Integers) -> None:
+    """Raise PlanError if a node alone, or all lasting values together, exceed the memory of the devices."""
+    value = graph.readers.row_of_entries
+    needed = graph.scratch_bytes.copy()
+    np.add.at(needed, graph.maker, graph.stored_bytes)
+    np.add.at(needed, graph.readers.entries, np.minimum(graph.stored_bytes, graph.sent_bytes)[value])
+    largest = int(needed.argmax()) if graph.count else 0
+    if graph.count and needed[largest] > memory.max():
+        raise PlanError(
+            f"node {graph.names[largest]!r} alone needs {needed[largest]:,} bytes for what it reads, makes "
+            f"and works in; the largest device has {memory.max():,}; use larger devices, or split the node"
+        )
+    lasting = int(graph.stored_bytes[graph.lasting].sum())
+    if lasting > memory.sum():
+        raise PlanError(
+            f"values that last take {lasting:,} bytes, and all {len(memory)} workers together have "
+            f"{memory.sum():,}; use more memory or more workers"
+        )
+
+
+def _within(
+    graph: PlacementGraph, devices: Devices, order: Integers, worker: Integers, limits: Integers
+) -> Integers:
+    """Return a placement whose live bytes are within limits. Raises PlanError if no moves are found."""
+    if (live_intervals(graph, devices.workers, order, worker).peak_bytes <= limits).all():
+        return worker
+    state = held(graph, devices, order, worker)
+    bounds, moved = numbers(limits.tolist()), zeros(graph.count)
+    stuck: set[int] = set()
+    while True:
+        excess = {
+            each: peak(state.highest, state.leaves, each) - int(limits[each])
+            for each in range(devices.workers)
+        }
+        over = [each for each, nbytes in excess.items() if nbytes > 0]
+        left = [each for each in over if each not in stuck]
+        found = np.array(plain(state.worker), np.int64)
+        if not over:
+            return found
+        if not left:
+            live = live_intervals(graph, devices.workers, order, found)
+            raise PlanError(_refusal(graph, live, order, over[0], int(limits[over[0]])))
+        fullest = max(left, key=lambda each: (excess[each], -each))
+        if any(
+            relieve(state, bounds, moved, fullest, freedom) for freedom in (NEAR, EVERYWHERE, LESS_IN_ALL)
+        ):
+            stuck.clear()
+        else:
+            stuck.add(fullest)
+
+
+def _refusal(graph: PlacementGraph, live: LiveIntervals, order: Integers, worker: int, limit: int) -> str:
+    """Say why a worker does not fit."""
+    row = live.live_bytes(worker)
+    tick = int(row.argmax())
+    largest = [
+        f"{graph.names[graph.maker[live.value[each]]]!r} ({live.nbytes[each]:,} bytes)"
+        for each in live.live_at(worker, tick)
+        if live.value[each] != SCRATCH
+    ]
+    return (
+        f"worker {worker} holds {row[tick]:,} bytes when {graph.names[order[tick]]!r} runs, and may hold "
+        f"{limit:,}; no moves to other workers were found that free the rest; the largest of what it holds "
+        f"are made by {', '.join(largest[:SHOWN])}; use more memory or more workers"
+    )
