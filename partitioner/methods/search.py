@@ -38,6 +38,8 @@ from .flexflow.search import flexflow
 from .manual import layout_pins, manual, read_layouts
 from .meshes.methods import data_parallel, megatron, megatron_sp, zero_3
 from .method import Method, Search, every_method, register
+from .placement.groups import parse_groups
+from .placement.search import place
 from .recursive import recursion_bound, recursive
 from .refine import refine
 from .settings import SearchSettings
@@ -45,6 +47,7 @@ from .simulated import SimulatedSearch
 
 BASELINES = "methods/baselines.md"
 FLEXFLOW = "methods/flexflow.md"
+PLACEMENT = "methods/placement.md"
 
 for _method in (
     Method(
@@ -89,6 +92,7 @@ for _method in (
     Method("wu-2016", wu_2016_plan, composes=True, page=FLEXFLOW),
     Method("flexflow", flexflow, simulates=True, draws=True, slow=True, page=FLEXFLOW),
     Method("anneal", anneal, simulates=True, draws=True, slow=True, page=FLEXFLOW),
+    Method("place", place, simulates=True, takes_groups=True, slow=True, page=PLACEMENT),
     Method("manual", manual, takes_constraints=True, takes_layouts=True, page=BASELINES, trusted=True),
 ):
     register(_method)
@@ -141,6 +145,7 @@ def find_plan(graph: Graph, workers: int, settings: SearchSettings) -> Plan:
                 partial(_quick_plans, graph, workers, settings),
                 settings.memory,
                 partial(_inside, graph, settings),
+                None if settings.groups is None else parse_groups(settings.groups, workers),
             )
         )
         return replace(made, space=settings.space(), search_seconds=time.perf_counter() - start)

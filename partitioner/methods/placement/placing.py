@@ -1,0 +1,104 @@
+"""One graph on groups of one size: from the worker or the group of every node to a plan."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+
+from ....dataflow.graph import Phase
+from ....errors import PlanError
+from ....simulator.times import task_times
+from ...plans.plan import Plan
+from ...plans.simulation import simulation
+from ..simulated import SimulatedSearch
+from ..with_backward import with_backward
+from .devices import devices_of, worker_kinds
+from .graph import Devices, Integers, Schedule
+from .grouped_plan import Inside, grouped_plan, inside_of, whole_operations
+from .mend import mend
+from .training import operation_times, training_nodes
+
+ROUNDS = 6
+"""How often the limit is lowered by what arenas need above live bytes."""
+
+
+class Placing:
+    """The nodes of a graph and the groups that they are placed on."""
+
+    def __init__(self, asked: SimulatedSearch, groups: int) -> None:
+        self._asked = asked
+        self.groups = groups
+        size = asked.workers // groups
+        graph, machine = asked.graph, asked.machine
+        self._inside: Inside = whole_operations(graph) if size == 1 else inside_of(graph, asked.inside(size))
+        self._times = task_times(graph, machine, asked.workers)
+        kinds = worker_kinds(machine, asked.workers)
+        self.training = training_nodes(graph, operation_times(graph, self._times, kinds, self._inside))
+        limit = None if asked.memory is None else asked.memory.nbytes * size
+        self.devices = _of_groups(devices_of(machine, asked.workers, limit), size)
+
+    def plan(self, schedule: Schedule) -> Plan:
+        """Return the plan of a placement, with its simulated time."""
+        asked, training = self._asked, self.training
+        plan = grouped_plan(
+            asked.graph,
+            self._inside,
+            self.groups,
+            training.of_operations(schedule.worker).tolist(),
+            training.order_of(schedule.order),
+            asked.space,
+        )
+        timeline = simulation(asked.graph, plan, asked.machine, self._times).timeline
+        return replace(plan, step_seconds=timeline.seconds, step_bound_seconds=timeline.bound_seconds)
+
+    def fitting(self, schedule: Schedule) -> Plan:
+        """Return the plan of a placement, after moves that make it fit. Raises PlanError if none is found.
+
+        Nodes move until live bytes fit. If an arena needs more than that, with the scratch of kernels, they
+        move again for a limit that is lower by the difference.
+        """
+        memory = self._asked.memory
+        if memory is None:
+            return self.plan(schedule)
+        devices, excess = self.devices, 0
+        for _ in range(ROUNDS):
+            worker = mend(self.training.nodes, devices, schedule.order, schedule.worker)
+            plan = self.plan(replace(schedule, worker=worker))
+            excess = memory.excess(plan)
+            if not excess:
+                return plan
+            assert devices.memory_bytes is not None
+            devices = replace(devices, memory_bytes=devices.memory_bytes - excess * self.group_workers)
+        raise PlanError(
+            f"live bytes fit {memory.nbytes:,} bytes a worker, but arenas and the scratch of kernels need "
+            f"{excess:,} more; allow more (--memory), or use more workers"
+        )
+
+    @cached_property
+    def tied(self) -> Integers:
+        """Return for each node the one in whose chunk it belongs. The backward pass goes with the forward pass."""
+        training = self.training
+        graph, first = training.graph, training.first_operation
+        forward = {o.index: o.index for o in graph.operations if o.phase is Phase.FORWARD}
+        own = np.array(with_backward(graph, forward), np.int64) + first
+        found = training.nodes.leader.copy()
+        found[first:] = own
+        found[:first] = found[found[:first]]
+        return found
+
+    @property
+    def group_workers(self) -> int:
+        """Return the number of workers of a group."""
+        return self._asked.workers // self.groups
+
+
+def _of_groups(devices: Devices, size: int) -> Devices:
+    """Return groups of neighbours as devices: the links of their workers carry messages side by side."""
+    if size == 1:
+        return devices
+    firsts = np.arange(0, devices.workers, size)
+    memory: Integers | None = None if devices.memory_bytes is None else devices.memory_bytes[firsts]
+    between = np.ix_(firsts, firsts)
+    return Devices(devices.kind[firsts], devices.latency[between], devices.per_byte[between] / size, memory)
