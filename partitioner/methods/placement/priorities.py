@@ -8,6 +8,9 @@ from .emulate import TimedSchedule, emulate
 from .graph import Devices, Integers, PlacementGraph
 from .levels import levels
 
+PRIORITIES = 2
+"""The number of priorities under which a placement is emulated."""
+
 
 def emulated(graph: PlacementGraph, devices: Devices, worker: Integers) -> tuple[str, TimedSchedule]:
     """Emulate a placement under all priorities; return those under which it ends first, and the schedule."""
