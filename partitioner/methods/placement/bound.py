@@ -27,9 +27,9 @@ def path_bound(graph: PlacementGraph, devices: Devices) -> int:
 def work_bound(graph: PlacementGraph, devices: Devices) -> int:
     """Return the time that all devices need together, if every node can be split between them at will.
 
-    Let a nanosecond of each kind of device have a price, and let the prices add up to 1 over all devices. Then
-    the sum over nodes of the least price at which each can run is a bound. Here prices are speeds on the whole
-    graph. The bound is the least time if a kind is faster than another one by the same factor on all nodes.
+    Let a nanosecond of each kind of device have a price, and let the prices add up to 1 over all devices.
+    Then the sum over nodes of the least price at which each can run is a bound. Here prices are speeds on the
+    whole graph. The bound is the least time if one kind is faster than another by one factor on all nodes.
     """
     kinds, devices_of = np.unique(devices.kind, return_counts=True)
     times = graph.nanoseconds[kinds]

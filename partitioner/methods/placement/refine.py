@@ -3,8 +3,8 @@
 The *deciding path* leads back from the node that ends last, from each node to its cause. Nodes in a row on
 one worker form a *run* of it. A move gives a piece of a run another worker: a whole run, one of its halves,
 one of their halves, and so on. Moves that save the longest waits for messages come first. Then nodes of the
-path change places with nodes that run on another worker meanwhile, and at last nodes off the path move. A move
-is kept if the schedule ends earlier, and the search goes on from there. Leaders move with their followers.
+path change places with nodes that run on another worker meanwhile, and at last nodes off the path move. A
+move is kept if the schedule ends earlier, and the search goes on. Leaders move with their followers.
 """
 
 from __future__ import annotations
