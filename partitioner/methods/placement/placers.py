@@ -9,7 +9,7 @@ from ..pardnn.pardnn import place
 from .chunks import chunks_by_bytes, chunks_by_time
 from .critical_path import critical_path
 from .graph import Devices, Integers, PlacementGraph
-from .heft import heft
+from .heft import heft, heft_with_lanes
 from .linear_clustering import linear_clustering
 from .one_device import one_device
 from .round_robin import round_robin
@@ -22,6 +22,7 @@ def placers(tied: Integers | None = None) -> Mapping[str, Placer]:
     return {
         "one-device": one_device,
         "heft": heft,
+        "heft-with-lanes": heft_with_lanes,
         "pardnn": place,
         "critical-path": critical_path,
         "linear-clustering": linear_clustering,
