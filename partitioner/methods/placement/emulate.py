@@ -32,7 +32,7 @@ class TimedSchedule(Schedule):
 
 
 class Emulation(NamedTuple):
-    """What an emulation knows of nodes and workers, by their numbers."""
+    """The state of an emulation: nodes and workers by their numbers."""
 
     worker: Numbers
     """The worker of each node."""

@@ -5,8 +5,8 @@ Topcuoglu, Hariri, Wu: *Performance-Effective and Low-Complexity Task Scheduling
 
 Nodes are taken by falling bottom level, ties by number. A node starts when its inputs are there, in the first
 idle slot of a worker that is long enough, or after all else. Of several workers it takes the one on which it
-ends first, ties by number. Messages count their latency and their bytes and do not disturb each other, so a
-second reader on a worker waits for the same message.
+ends first, ties by number. A value is sent once to each worker. Messages do not disturb each other in the
+original; `heft_with_lanes` lets each wait for those that its two workers have sent and received before.
 
 A tensor stands where the first of its readers, or of the nodes that follow it, is placed. Each worker
 remembers its `SLOTS` latest idle slots only: then the time is linear in the graph.
@@ -51,6 +51,18 @@ class Timetable(NamedTuple):
     sent_bytes: Numbers
     """The bytes of each value."""
 
+    lanes: bool
+    """Whether messages wait for each other."""
+
+    sends: Numbers
+    """Until when the lane is occupied in which each worker sends."""
+
+    receives: Numbers
+    """Until when the lane is occupied in which each worker receives."""
+
+    arrival: Numbers
+    """When each value is on each worker, by pairs; -1 if it was not sent there. Empty without lanes."""
+
     free: Numbers
     """Until when each worker is occupied at last."""
 
@@ -65,6 +77,16 @@ class Timetable(NamedTuple):
 
 
 def heft(graph: PlacementGraph, devices: Devices) -> Integers:
+    """Return the worker of every node, as if messages did not disturb each other."""
+    return _heft(graph, devices, lanes=False)
+
+
+def heft_with_lanes(graph: PlacementGraph, devices: Devices) -> Integers:
+    """Return the worker of every node, if messages wait for each other."""
+    return _heft(graph, devices, lanes=True)
+
+
+def _heft(graph: PlacementGraph, devices: Devices, lanes: bool) -> Integers:
     """Return the worker of every node."""
     order = np.lexsort([np.arange(graph.count), -levels(graph, devices).bottom])
     workers = devices.workers
@@ -76,6 +98,10 @@ def heft(graph: PlacementGraph, devices: Devices) -> Integers:
         latency=looped(devices.latency),
         per_byte=looped(devices.per_byte),
         sent_bytes=looped(graph.sent_bytes),
+        lanes=lanes,
+        sends=zeros(workers),
+        receives=zeros(workers),
+        arrival=filled(workers * len(graph.maker) if lanes else 0, -1),
         free=zeros(workers),
         slots=zeros(workers),
         opens=zeros(workers * SLOTS),
@@ -110,7 +136,7 @@ def first_end(net: Wires, table: Timetable, node: int) -> int:
         return int(best)
     for worker in range(len(table.free)):
         time = duration(table, node, worker)
-        end = slot_start(table, worker, ready_at(net, table, node, worker), time)[0] + time
+        end = slot_start(table, worker, ready_at(net, table, node, worker, False), time)[0] + time
         if least < 0 or end < least:
             best, least = worker, end
     return int(best)
@@ -123,9 +149,9 @@ def duration(table: Timetable, node: int, worker: int) -> int:
 
 
 @compiled
-def ready_at(net: Wires, table: Timetable, node: int, worker: int) -> int:
-    """Return when all that a node waits for is there on a worker."""
-    moment = 0
+def ready_at(net: Wires, table: Timetable, node: int, worker: int, sent: bool) -> int:
+    """Return when all that a node waits for is there on a worker; note the messages if they are sent."""
+    moment, received = 0, table.receives[worker]
     for place in range(net.before_firsts[node], net.before_firsts[node + 1]):
         moment = max(moment, table.end[net.before[place]])
     for place in range(net.input_firsts[node], net.input_firsts[node + 1]):
@@ -134,9 +160,18 @@ def ready_at(net: Wires, table: Timetable, node: int, worker: int) -> int:
         home, there = table.worker[net.leader[maker]], table.end[maker]
         if home not in (worker, -1):
             pair = home * len(table.free) + worker
-            there += table.latency[pair] + int(table.sent_bytes[value] * table.per_byte[pair] + 0.5)
+            time = table.latency[pair] + int(table.sent_bytes[value] * table.per_byte[pair] + 0.5)
+            if not table.lanes:
+                there += time
+            elif table.arrival[value * len(table.free) + worker] >= 0:
+                there = table.arrival[value * len(table.free) + worker]
+            else:
+                there = received = max(there, table.sends[home], received) + time
+                if sent:
+                    table.sends[home] = table.receives[worker] = there
+                    table.arrival[value * len(table.free) + worker] = there
         moment = max(moment, there)
-    return moment
+    return int(moment)
 
 
 @compiled
@@ -155,7 +190,7 @@ def slot_start(table: Timetable, worker: int, moment: int, time: int) -> tuple[i
 def put_node(net: Wires, table: Timetable, node: int, worker: int) -> None:
     """Place a node, with its leader and the tensors that it reads, and occupy its slot."""
     time = duration(table, node, worker)
-    start, slot = slot_start(table, worker, ready_at(net, table, node, worker), time)
+    start, slot = slot_start(table, worker, ready_at(net, table, node, worker, True), time)
     table.worker[net.leader[node]] = worker
     table.end[node] = start + time
     for place in range(net.input_firsts[node], net.input_firsts[node + 1]):

@@ -1,8 +1,8 @@
 """Longest paths to and from every node, with messages between nodes that may stand on different workers.
 
-The *top level* of a node is the length of the longest path that ends where it begins, and its *bottom level*
-that of the longest path that begins with it, its own time included. A message counts the mean over pairs of
-workers, if its two ends are not in one *set*. Order without a value takes no time.
+The *top level* of a node is the length of the longest path to it, without its own time. Its *bottom level* is
+that of the longest path from it, with its own time. A message counts the mean over pairs of workers, if its
+two ends are not in one *set*. Order without a value takes no time.
 """
 
 from __future__ import annotations

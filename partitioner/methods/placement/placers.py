@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 
+from ..pardnn.pardnn import place
 from .chunks import chunks_by_bytes, chunks_by_time
+from .critical_path import critical_path
 from .graph import Devices, Integers, PlacementGraph
-from .heft import heft
+from .heft import heft, heft_with_lanes
+from .linear_clustering import linear_clustering
 from .one_device import one_device
 from .round_robin import round_robin
 
@@ -19,6 +22,10 @@ def placers(tied: Integers | None = None) -> Mapping[str, Placer]:
     return {
         "one-device": one_device,
         "heft": heft,
+        "heft-with-lanes": heft_with_lanes,
+        "pardnn": place,
+        "critical-path": critical_path,
+        "linear-clustering": linear_clustering,
         "round-robin": round_robin,
         "chunks-by-time": partial(chunks_by_time, tied=tied),
         "chunks-by-bytes": partial(chunks_by_bytes, tied=tied),

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from .emulate import TimedSchedule, emulate
+from .emulate import TimedSchedule
 from .graph import Devices, Integers, PlacementGraph
-from .levels import levels
 from .placers import placers
+from .priorities import emulated
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,20 +36,3 @@ def portfolio(
         for name, place in placers(tied).items()
     ]
     return tuple(sorted(found, key=lambda each: each.schedule.nanoseconds))
-
-
-def emulated(graph: PlacementGraph, devices: Devices, worker: Integers) -> tuple[str, TimedSchedule]:
-    """Emulate a placement under all priorities; return those under which it ends first, and the schedule."""
-    found = [
-        (name, emulate(graph, devices, worker, priority))
-        for name, priority in priorities(graph, devices, worker).items()
-    ]
-    return min(found, key=lambda each: each[1].nanoseconds)
-
-
-def priorities(graph: PlacementGraph, devices: Devices, worker: Integers) -> dict[str, Integers]:
-    """Return the priorities of nodes by name: bottom levels under a placement, and the graph's order."""
-    return {
-        "bottom-level": levels(graph, devices, worker).bottom,
-        "graph-order": -np.arange(graph.count),
-    }

@@ -8,18 +8,33 @@ from hypothesis import strategies as st
 
 from tofu.partitioner.methods.placement import heft as heft_file
 from tofu.partitioner.methods.placement.graph import Devices, PlacementGraph
-from tofu.partitioner.methods.placement.heft import SLOTS, heft
+from tofu.partitioner.methods.placement.heft import SLOTS, heft, heft_with_lanes
 from tofu.partitioner.methods.placement.levels import levels
 
 from .random_graphs import joined_devices, random_graph, training_like
 
 
-def slow_heft(graph: PlacementGraph, devices: Devices) -> list[int]:
+def slow_heft(graph: PlacementGraph, devices: Devices, lanes: bool) -> list[int]:
     """Place nodes by looking at the starts right after all that a worker runs."""
     worker: dict[int, int] = {}
     end: dict[int, int] = {}
     runs: list[list[tuple[int, int]]] = [[] for _ in range(devices.workers)]
     before = [set(graph.edges[graph.edges[:, 1] == node, 0].tolist()) for node in range(graph.count)]
+
+    sends, receives = ([0] * devices.workers for _ in range(2))
+    there: dict[tuple[int, int], int] = {}
+
+    def message(value: int, home: int, at: int) -> int:
+        """Send a value, if it was not sent there, and return when it is there."""
+        nonlocal there
+        maker = int(graph.maker[value])
+        cost = devices.latency[home, at] + int(graph.sent_bytes[value] * devices.per_byte[home, at] + 0.5)
+        if not lanes:
+            return end.get(maker, 0) + int(cost)
+        if (value, at) not in there:
+            moment = max(end.get(maker, 0), sends[home], receives[at]) + int(cost)
+            there[value, at] = sends[home] = receives[at] = moment
+        return there[value, at]
 
     def start(node: int, at: int, time: int) -> int:
         ready = 0
@@ -28,10 +43,7 @@ def slow_heft(graph: PlacementGraph, devices: Devices) -> list[int]:
         for value in graph.inputs[node].tolist():
             maker = int(graph.maker[value])
             home = worker.get(int(graph.leader[maker]), at)
-            message = devices.latency[home, at] + int(
-                graph.sent_bytes[value] * devices.per_byte[home, at] + 0.5
-            )
-            ready = max(ready, end.get(maker, 0) + int(message if home != at else 0))
+            ready = max(ready, message(value, home, at) if home != at else end.get(maker, 0))
         if not time:
             return ready
         moments = [ready, *(stop for _, stop in runs[at] if stop > ready)]
@@ -44,7 +56,12 @@ def slow_heft(graph: PlacementGraph, devices: Devices) -> list[int]:
         if times[0] == 0 and not before[node]:
             continue
         choices = [worker[leader]] if leader in worker else range(devices.workers)
-        chosen = min(choices, key=lambda at: start(node, at, times[at]) + times[at])
+        trials = {}
+        for at in choices:
+            kept = there.copy(), sends.copy(), receives.copy()
+            trials[at] = start(node, at, times[at]) + times[at]
+            there, sends[:], receives[:] = kept
+        chosen = min(trials, key=trials.__getitem__)
         end[node] = start(node, chosen, times[chosen]) + times[chosen]
         worker[leader] = chosen
         for value in graph.inputs[node].tolist():
@@ -57,23 +74,29 @@ def slow_heft(graph: PlacementGraph, devices: Devices) -> list[int]:
 @given(st.integers(0, 10_000), st.integers(1, 4))
 def test_every_idle_slot_is_used(seed: int, workers: int) -> None:
     graph, devices = random_graph(seed, 16, 0.2, kinds=2), joined_devices(workers, kinds=2)
-    assert heft(graph, devices).tolist() == slow_heft(graph, devices)
+    assert heft(graph, devices).tolist() == slow_heft(graph, devices, False)
+    assert heft_with_lanes(graph, devices).tolist() == slow_heft(graph, devices, True)
 
 
 @given(st.integers(0, 10_000), st.integers(1, 3))
 def test_tensors_stand_with_their_first_readers(seed: int, workers: int) -> None:
     graph, devices = training_like(seed), joined_devices(workers)
-    assert heft(graph, devices).tolist() == slow_heft(graph, devices)
+    assert heft(graph, devices).tolist() == slow_heft(graph, devices, False)
+    assert heft_with_lanes(graph, devices).tolist() == slow_heft(graph, devices, True)
 
 
 def test_the_latest_idle_slots_are_remembered() -> None:
-    times, slots = heft_file.zeros(1), heft_file.zeros(1)
-    table = heft_file.Timetable(*[times] * 8, slots, heft_file.zeros(SLOTS), heft_file.zeros(SLOTS))
+    none, slots, opens, closes = (
+        heft_file.zeros(1),
+        heft_file.zeros(1),
+        *(heft_file.zeros(SLOTS) for _ in "12"),
+    )
+    table = heft_file.Timetable(*[none] * 7, False, *[none] * 4, slots, opens, closes)
     for number in range(SLOTS + 3):
         heft_file.add_slot(table, 0, int(slots[0]), 10 * number, 10 * number + 5)
     assert slots[0] == SLOTS
-    assert np.array_equal(table.opens, 10 * np.arange(3, SLOTS + 3))
+    assert np.array_equal(opens, 10 * np.arange(3, SLOTS + 3))
     heft_file.add_slot(table, 0, 0, 1, 2)
-    assert table.opens[0] == 30
+    assert opens[0] == 30
     heft_file.drop_slot(table, 0, 1)
-    assert (table.opens[0], table.opens[1], slots[0]) == (30, 50, SLOTS - 1)
+    assert (opens[0], opens[1], slots[0]) == (30, 50, SLOTS - 1)

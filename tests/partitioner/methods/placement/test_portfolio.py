@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from tofu.partitioner.methods.placement.emulate import emulate
 from tofu.partitioner.methods.placement.placers import placers
-from tofu.partitioner.methods.placement.portfolio import portfolio, priorities
+from tofu.partitioner.methods.placement.portfolio import portfolio
+from tofu.partitioner.methods.placement.priorities import priorities
 
 from .random_graphs import joined_devices, training_like
 

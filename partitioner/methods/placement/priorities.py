@@ -1,0 +1,29 @@
+"""Which nodes are urgent: orders under which placements are emulated."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .emulate import TimedSchedule, emulate
+from .graph import Devices, Integers, PlacementGraph
+from .levels import levels
+
+PRIORITIES = 2
+"""The number of priorities under which a placement is emulated."""
+
+
+def emulated(graph: PlacementGraph, devices: Devices, worker: Integers) -> tuple[str, TimedSchedule]:
+    """Emulate a placement under all priorities; return those under which it ends first, and the schedule."""
+    found = [
+        (name, emulate(graph, devices, worker, priority))
+        for name, priority in priorities(graph, devices, worker).items()
+    ]
+    return min(found, key=lambda each: each[1].nanoseconds)
+
+
+def priorities(graph: PlacementGraph, devices: Devices, worker: Integers) -> dict[str, Integers]:
+    """Return the priorities of nodes by name: bottom levels under a placement, and the graph's order."""
+    return {
+        "bottom-level": levels(graph, devices, worker).bottom,
+        "graph-order": -np.arange(graph.count),
+    }
