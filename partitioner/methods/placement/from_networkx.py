@@ -1,15 +1,22 @@
 """Graphs with costs, as networkx holds them, as graphs to place.
 
 Nodes have `seconds`, a number or one for each kind of device, and `bytes`, the size of their output, which
-goes once to each worker that reads it. They may have `persistent_bytes`, which they hold throughout, and
-`colocate`: nodes with equal values share a worker. Edges may have `bytes`: such an edge is a value of its own,
-besides the output of its node. Other attributes are ignored.
+goes once to each worker that reads it. They may have
+
+    persistent_bytes    bytes that they hold throughout
+    output_persists     True if the output is in persistent memory, that of the node or of one that shares its
+                        worker, and takes no more where it is made
+    colocate            a name or number; nodes with equal ones share a worker
+
+Edges may have `bytes`. Such an edge is a value of its own, besides the output of its node. If they are 0,
+nothing is sent: the edge is order alone. Other attributes are ignored, except names close to these.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from heapq import heapify, heappop, heappush
 from math import isfinite
 from numbers import Real
@@ -36,6 +43,12 @@ MOST_SECONDS = 1e9
 SHOWN = 8
 """The number of nodes of a cycle that an error names."""
 
+OF_NODES = ("seconds", "bytes", "persistent_bytes", "output_persists", "colocate")
+OF_EDGES = ("bytes",)
+
+SIMILAR = 0.8
+"""How similar a name is to that of an attribute if it is taken for a mistake, from 0 to 1."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlainGraph:
@@ -55,6 +68,8 @@ def from_networkx(graph: networkx.DiGraph[Any], kinds: Sequence[str]) -> PlainGr
     """
     _check_graph(graph)
     nodes = _in_order(graph)
+    _check_names((graph.nodes[node] for node in nodes), OF_NODES, "node")
+    _check_names((edge for node in nodes for edge in graph.adj[node].values()), OF_EDGES, "edge")
     read = _Reading(graph, nodes, kinds)
     for place, node in enumerate(nodes):
         read.add(place, node, graph.nodes[node])
@@ -78,6 +93,14 @@ def _check_graph(graph: object) -> None:
         other = names.setdefault(str(node), node)
         if other is not node:
             raise GraphError(f"nodes {other!r} and {node!r} have the same name as text; rename one")
+
+
+def _check_names(given: Iterable[Mapping[str, object]], known: Sequence[str], what: str) -> None:
+    """Raise GraphError if an attribute has a name that is close to a known one."""
+    for name in {name: None for each in given for name in each}:
+        near = [] if name in known else get_close_matches(str(name), known, 1, SIMILAR)
+        if near:
+            raise GraphError(f"a {what} has the attribute {_shown(name)}; write {near[0]!r}, or another name")
 
 
 def _in_order(graph: networkx.DiGraph[Any]) -> list[Any]:
@@ -133,6 +156,7 @@ class _Reading:
         self._readers: list[list[int]] = []
         self._lasting: list[bool] = []
         self._leader: list[int] = []
+        self._after: list[tuple[int, int]] = []
         self._together: dict[Hashable, int] = {}
 
     def add(self, place: int, node: Hashable, given: Mapping[str, object]) -> None:
@@ -141,18 +165,20 @@ class _Reading:
         self._seconds.append(_seconds(given, where, self._kinds))
         common = []
         for reader, edge in self._readers_of[node].items():
-            if "bytes" in edge:
-                nbytes = _nbytes(edge["bytes"], "bytes", f"the edge from {node!r} to {reader!r}")
+            if "bytes" not in edge:
+                common.append(self._place[reader])
+            elif nbytes := _nbytes(edge["bytes"], "bytes", f"the edge from {node!r} to {reader!r}"):
                 self._value(place, nbytes, nbytes, [self._place[reader]])
             else:
-                common.append(self._place[reader])
+                self._after.append((place, self._place[reader]))
         if common and "bytes" not in given:
             raise GraphError(
                 f"{where} has no `bytes`, but {self._names[min(common)]!r} reads its output; give its size"
             )
         if "bytes" in given:
             nbytes = _nbytes(given["bytes"], "bytes", where)
-            self._value(place, nbytes, nbytes, sorted(common))
+            stored = 0 if _flag(given, "output_persists", where) else nbytes
+            self._value(place, nbytes, stored, sorted(common))
         if "persistent_bytes" in given:
             nbytes = _nbytes(given["persistent_bytes"], "persistent_bytes", where)
             self._value(place, 0, nbytes, [], lasting=True)
@@ -176,6 +202,7 @@ class _Reading:
     def result(self) -> PlacementGraph:
         """Return the graph. Raises GraphError if all its times or sizes together are too large."""
         seconds = np.array(self._seconds).T
+        before, after = np.array(sorted(self._after), np.int64).reshape(-1, 2).T
         if seconds.sum(axis=1).max() > MOST_SECONDS:
             raise GraphError(
                 f"all nodes together take {seconds.sum(axis=1).max():.3g} s; at most {MOST_SECONDS:.0e} s "
@@ -192,7 +219,7 @@ class _Reading:
             sent_bytes=np.array(self._sent, np.int64),
             stored_bytes=np.array(self._stored, np.int64),
             readers=Rows.of(self._readers),
-            after=Rows(np.zeros(len(self._names) + 1, np.int64), np.zeros(0, np.int64)),
+            after=Rows.grouped(before, after, len(self._names)),
             leader=np.array(self._leader, np.int64),
             lasting=np.array(self._lasting, bool),
             scratch_bytes=np.zeros(len(self._names), np.int64),
@@ -213,6 +240,14 @@ def _seconds(given: Mapping[str, object], where: str, kinds: Sequence[str]) -> l
             f"{', '.join(map(repr, known)) or 'none'}"
         )
     return [_number(known[kind], f"seconds[{kind!r}]", where) for kind in kinds]
+
+
+def _flag(given: Mapping[str, object], attribute: str, where: str) -> bool:
+    """Return whether an attribute is set."""
+    value = given.get(attribute, False)
+    if not isinstance(value, bool):
+        raise GraphError(f"`{attribute}` of {where} is {_shown(value)}; it must be True or False")
+    return value
 
 
 def _nbytes(value: object, attribute: str, where: str) -> int:

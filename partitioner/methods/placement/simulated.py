@@ -1,9 +1,9 @@
 """The time line of a placement on a machine, by the simulator that all plans share.
 
-A node is one job. A message is one job: a value goes to each worker that reads it, once, as soon as it is made
-and the links are free. Workers keep the order of the placement. Jobs are numbered in that order, a message
-just before its first reader, so of messages that are ready together the one that is needed first goes first.
-If one thread serves all that a device does, its messages keep the order as well.
+A node is one job. A message is one job: a value goes to each worker that reads it, once, as soon as it is
+made and the links are free. Workers keep the order of the placement. Jobs are numbered in that order, a
+message just before its first reader, so of messages that are ready together the one that is needed first goes
+first. If one thread serves all that a device does, its messages keep the order as well.
 """
 
 from __future__ import annotations
