@@ -135,7 +135,7 @@ class Graph:
     def to_networkx(
         self, seconds: Mapping[str, float | Mapping[str, float]] | None = None
     ) -> networkx.DiGraph[str]:
-        """Return a networkx graph as `tofu.place` takes it, with a node for each operation and lasting tensor.
+        """Return a networkx graph, as `tofu.place` takes it, of operations and lasting tensors.
 
         Operations have `operator`, `phase` and the `bytes` of their output. Lasting tensors have `role`,
         `bytes` and `persistent_bytes`. Further outputs of an operation are nodes named after their tensors.
@@ -190,7 +190,7 @@ def _to_networkx(
     together = networkx.utils.UnionFind()
     operations = {operation.name for operation in graph.operations}
     made = {output for operation in graph.operations for output in operation.outputs}
-    read = {each for operation in graph.operations for each in operation.inputs}
+    read = {each for operation in graph.operations for each in _read(operation)}
     node_of: dict[int, str] = {}
     readers: dict[int, list[str]] = {}
     for tensor in graph.tensors:
@@ -203,7 +203,7 @@ def _to_networkx(
         found.add_node(operation.name, operator=kind, phase=str(operation.phase))
         if seconds is not None:
             found.nodes[operation.name]["seconds"] = seconds[operation.name]
-        for each in dict.fromkeys(operation.inputs):
+        for each in _read(operation):
             found.add_edge(node_of[each], operation.name)
             readers.setdefault(each, []).append(operation.name)
         for output in operation.outputs:
@@ -226,6 +226,11 @@ def _to_networkx(
         for node in group if first is not None else ():
             found.nodes[node]["colocate"] = first
     return found
+
+
+def _read(operation: Operation) -> list[int]:
+    """Return the tensors whose elements an operation reads, each once."""
+    return list(dict.fromkeys(operation.inputs[place] for place, _ in operation.bound.read_places))
 
 
 def _sizes(tensor: Tensor) -> dict[str, object]:
