@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
+from math import prod
+from typing import TYPE_CHECKING
 
 from ..operators.stages.bound_operator import BoundOperator
 from ..tdl import format as format_description
 from .element_types import itemsize
+
+if TYPE_CHECKING:
+    import networkx
 
 
 class Role(StrEnum):
@@ -68,6 +74,11 @@ class Tensor:
         """Bytes of one element."""
         return itemsize(self.dtype)
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return prod(self.shape) * self.itemsize
+
 
 @dataclass(frozen=True, slots=True)
 class Operation:
@@ -121,6 +132,19 @@ class Graph:
 
         return fingerprint(self)
 
+    def to_networkx(
+        self, seconds: Mapping[str, float | Mapping[str, float]] | None = None
+    ) -> networkx.DiGraph[str]:
+        """Return a networkx graph, as `tofu.place` takes it, of operations and lasting tensors.
+
+        Operations have `operator`, `phase` and the `bytes` of their output. Lasting tensors have `role`,
+        `bytes` and `persistent_bytes`. Further outputs of an operation are nodes named after their tensors.
+        `colocate` is the same for a tensor and those that overwrite it, and for an operation and its
+        outputs. `seconds` are those of operations, by name, such as `tofu.simulator.operation_seconds`
+        returns; without them operations have none.
+        """
+        return _to_networkx(self, seconds)
+
     def learns(self, operation: Operation) -> bool:
         """Tell whether an operation overwrites a parameter or the optimizer's state."""
         aliases = [self.tensors[output].alias for output in operation.outputs]
@@ -154,3 +178,62 @@ def fingerprint(graph: Graph) -> str:
             ]
         )
     return hashlib.sha256(json.dumps(lines, separators=(",", ":")).encode()).hexdigest()
+
+
+def _to_networkx(
+    graph: Graph, seconds: Mapping[str, float | Mapping[str, float]] | None
+) -> networkx.DiGraph[str]:
+    """Return a graph as networkx has it, see `Graph.to_networkx`."""
+    import networkx
+
+    found: networkx.DiGraph[str] = networkx.DiGraph()
+    together = networkx.utils.UnionFind()
+    operations = {operation.name for operation in graph.operations}
+    made = {output for operation in graph.operations for output in operation.outputs}
+    read = {each for operation in graph.operations for each in _read(operation)}
+    node_of: dict[int, str] = {}
+    readers: dict[int, list[str]] = {}
+    for tensor in graph.tensors:
+        if tensor.index not in made:
+            node_of[tensor.index] = tensor.name + " (tensor)" * (tensor.name in operations)
+            found.add_node(node_of[tensor.index], role=str(tensor.role), seconds=0.0)
+            found.nodes[node_of[tensor.index]].update(_sizes(tensor), persistent_bytes=tensor.nbytes)
+    for operation in graph.operations:
+        kind = operation.bound.description.name
+        found.add_node(operation.name, operator=kind, phase=str(operation.phase))
+        if seconds is not None:
+            found.nodes[operation.name]["seconds"] = seconds[operation.name]
+        for each in _read(operation):
+            found.add_edge(node_of[each], operation.name)
+            readers.setdefault(each, []).append(operation.name)
+        for output in operation.outputs:
+            tensor, node = graph.tensors[output], operation.name
+            if tensor.alias is not None:
+                together.union(node_of[tensor.alias], node)
+                for reader in readers.get(tensor.alias, ()):
+                    if reader != node and not found.has_edge(reader, node):
+                        found.add_edge(reader, node, bytes=0)
+            if output != operation.outputs[0] and (tensor.alias is None or output in read):
+                node = f"{operation.name}: {tensor.name}"
+                found.add_node(node, seconds=0.0)
+                found.add_edge(operation.name, node, bytes=0)
+                together.union(operation.name, node)
+            if output == operation.outputs[0] or node != operation.name:
+                node_of[output] = node
+                found.nodes[node].update(_sizes(tensor))
+    for group in together.to_sets():
+        first = next(node for node in found if node in group) if len(group) > 1 else None
+        for node in group if first is not None else ():
+            found.nodes[node]["colocate"] = first
+    return found
+
+
+def _read(operation: Operation) -> list[int]:
+    """Return the tensors whose elements an operation reads, each once."""
+    return list(dict.fromkeys(operation.inputs[place] for place, _ in operation.bound.read_places))
+
+
+def _sizes(tensor: Tensor) -> dict[str, object]:
+    """Return the size of an output, and whether it is in the memory of a lasting tensor."""
+    lasting = tensor.role.persistent or tensor.alias is not None
+    return {"bytes": tensor.nbytes, **({"output_persists": True} if lasting else {})}

@@ -5,38 +5,54 @@ from __future__ import annotations
 import numpy as np
 
 from ....machines.machine import Machine
+from ....simulator.ways import Ways
+from ..within_memory import Limit
 from .graph import Devices, Integers
 
-_NANOSECONDS = 1e9
 
-
-def devices_of(machine: Machine, workers: int, memory_bytes: int | None) -> Devices:
-    """Return the devices of the first workers, each with so much memory.
-
-    Raises MachineError if there are too few, if no links join two of them, or if the machine does not say
-    how fast they are.
-    """
+def kinds_of(machine: Machine, workers: int) -> tuple[str, ...]:
+    """Return the kinds of the workers' devices, each once. Raises MachineError as `devices_of`."""
     machine.check_workers(workers)
-    placed = machine.devices_of(workers)
-    latency = np.zeros((workers, workers), np.int64)
-    per_byte = np.zeros((workers, workers))
-    for source, here in enumerate(placed):
-        for reader, there in enumerate(placed):
-            if here == there:
-                per_byte[source, reader] = 2 * _NANOSECONDS / machine.kind(there).bytes_per_second
-            else:
-                path = machine.path(here, there)
-                latency[source, reader] = round(path.latency_seconds * _NANOSECONDS)
-                per_byte[source, reader] = _NANOSECONDS / path.bytes_per_second
-    memory = None if memory_bytes is None else np.full(workers, memory_bytes, np.int64)
-    return Devices(worker_kinds(machine, workers), latency, per_byte, memory)
+    return tuple(dict.fromkeys(machine.kind(device).name for device in machine.devices_of(workers)))
 
 
-def worker_kinds(machine: Machine, workers: int) -> Integers:
-    """Return the number of the kind of each worker's device. Kinds are numbered as they appear.
+def devices_of(machine: Machine, workers: int, limit: Limit) -> Devices:
+    """Return what placers know of the first workers of a machine.
 
-    Raises MachineError if the machine does not say how fast its devices are.
+    A message takes the latency and the width of its path, and the time that its reader takes to wake.
+    `limit` are the bytes that each worker may hold; if it is None, those of its device. Raises MachineError
+    if there are too few devices, if no links join two of them, or if the machine does not say how fast they
+    are.
     """
-    numbers: dict[object, int] = {}
-    kinds = [machine.kind(device) for device in machine.devices_of(workers)]
-    return np.array([numbers.setdefault(kind, len(numbers)) for kind in kinds], np.int64)
+    kinds = kinds_of(machine, workers)
+    ways = Ways(machine, workers)
+    latency, per_byte = np.zeros((workers, workers), np.int64), np.zeros((workers, workers))
+    for source in range(workers):
+        for reader in range(workers):
+            if source != reader:
+                fixed, per_byte[source, reader] = ways.speed(ways.number(source, reader))
+                latency[source, reader] = round(fixed) + ways.wakes[reader]
+    kind = np.array([kinds.index(each.name) for each in ways.kinds], np.int64)
+    match limit:
+        case int():
+            memory: Integers | None = np.full(workers, limit, np.int64)
+        case None:
+            memory = memory_of(machine, workers)
+        case _:
+            memory = None
+    return Devices(kind, latency, per_byte, memory)
+
+
+def memory_of(machine: Machine, workers: int) -> Integers | None:
+    """Return the memory that devices give to each worker; None if it is not stated.
+
+    Workers that share a device share its memory evenly.
+    """
+    devices = machine.devices_of(workers)
+    kinds = [machine.kind(device).memory_bytes for device in devices]
+    known = [nbytes for nbytes in kinds if nbytes is not None]
+    if machine.memory_bytes is None:
+        return None
+    stated = known if len(known) == workers and machine.memory_bytes == min(known) else None
+    each = np.array(stated or [machine.memory_bytes] * workers, np.int64)
+    return each // np.bincount(devices)[list(devices)]

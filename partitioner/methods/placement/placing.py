@@ -14,7 +14,7 @@ from ...plans.plan import Plan
 from ...plans.simulation import simulation
 from ..simulated import SimulatedSearch
 from ..with_backward import with_backward
-from .devices import devices_of, worker_kinds
+from .devices import devices_of
 from .graph import Devices, Integers, Schedule
 from .grouped_plan import Inside, grouped_plan, inside_of, whole_operations
 from .mend import mend
@@ -34,10 +34,10 @@ class Placing:
         graph, machine = asked.graph, asked.machine
         self._inside: Inside = whole_operations(graph) if size == 1 else inside_of(graph, asked.inside(size))
         self._times = task_times(graph, machine, asked.workers)
-        kinds = worker_kinds(machine, asked.workers)
-        self.training = training_nodes(graph, operation_times(graph, self._times, kinds, self._inside))
-        limit = None if asked.memory is None else asked.memory.nbytes * size
-        self.devices = _of_groups(devices_of(machine, asked.workers, limit), size)
+        limit = "unlimited" if asked.memory is None else asked.memory.nbytes
+        devices = devices_of(machine, asked.workers, limit)
+        self.training = training_nodes(graph, operation_times(graph, self._times, devices.kind, self._inside))
+        self.devices = _of_groups(devices, size)
 
     def plan(self, schedule: Schedule) -> Plan:
         """Return the plan of a placement, with its simulated time."""
@@ -99,6 +99,6 @@ def _of_groups(devices: Devices, size: int) -> Devices:
     if size == 1:
         return devices
     firsts = np.arange(0, devices.workers, size)
-    memory: Integers | None = None if devices.memory_bytes is None else devices.memory_bytes[firsts]
+    memory: Integers | None = None if devices.memory_bytes is None else devices.memory_bytes[firsts] * size
     between = np.ix_(firsts, firsts)
     return Devices(devices.kind[firsts], devices.latency[between], devices.per_byte[between] / size, memory)

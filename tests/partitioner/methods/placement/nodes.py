@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tofu
 from tofu.dataflow.graph import Graph
-from tofu.partitioner.methods.placement.devices import worker_kinds
+from tofu.partitioner.methods.placement.devices import devices_of
 from tofu.partitioner.methods.placement.grouped_plan import whole_operations
 from tofu.partitioner.methods.placement.training import TrainingNodes, operation_times, training_nodes
 from tofu.simulator.times import task_times
@@ -14,6 +14,6 @@ WORKERS = 4
 
 
 def nodes_of(graph: Graph) -> TrainingNodes:
-    kinds = worker_kinds(MACHINE, WORKERS)
+    kinds = devices_of(MACHINE, WORKERS, None).kind
     times = operation_times(graph, task_times(graph, MACHINE, WORKERS), kinds, whole_operations(graph))
     return training_nodes(graph, times)
