@@ -111,8 +111,9 @@ class Binding(Closeable):
 
         `shapes` are those of one batch, data and labels. Parameters named in `fixed` are not trained. `heads`
         is that of `training_graph`. A batch is processed in `accumulate` micro-batches, whose gradients are
-        summed; if `unroll`, one iteration works on all of them. If any of these differs from the last call, a new executor is made, which keeps the learned
-        parameters. It also keeps the optimizer's state and step if only the shapes of batches differ.
+        summed; if `unroll`, one iteration works on all of them. If any of these differs from the last call, a
+        new executor is made, which keeps the learned parameters. It also keeps the optimizer's state and step
+        if only the shapes of batches differ.
         """
         settings = get_optimizer(optimizer)
         purpose = _Purpose(dict(shapes), settings, frozenset(fixed), accumulate, unroll)

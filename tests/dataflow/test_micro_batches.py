@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
+import time
+from itertools import pairwise
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -27,14 +30,14 @@ def network() -> Symbol:
         return sym.LinearRegressionOutput(net, sym.Variable("label"), name="out")
 
 
-def copies(count: int, **settings: object) -> Graph:
-    return training_graph(network(), SHAPES, "sgd", micro_batches=count, unroll=True, **settings)  # type: ignore[arg-type]
+def copies(count: int, **settings: Any) -> Graph:
+    return training_graph(network(), SHAPES, "sgd", micro_batches=count, unroll=True, **settings)
 
 
 @given(st.integers(2, 5), st.sampled_from(["float32", "bfloat16"]), st.integers(1, 3))
 def test_every_operation_on_samples_is_there_once_for_each(count: int, dtype: str, recompute: int) -> None:
-    settings = {"dtype": dtype, "recompute": recompute}
-    base = training_graph(network(), SHAPES, "sgd", micro_batches=count, **settings)  # type: ignore[arg-type]
+    settings: dict[str, Any] = {"dtype": dtype, "recompute": recompute}
+    base = training_graph(network(), SHAPES, "sgd", micro_batches=count, **settings)
     graph = unrolled(base, count)
     validate(graph)
     named = {operation.name: operation for operation in graph.operations}
@@ -47,7 +50,7 @@ def test_every_operation_on_samples_is_there_once_for_each(count: int, dtype: st
             found = [named[f"{operation.name}@{k}"] for k in range(count)]
             assert {each.bound for each in found} == {operation.bound}
             assert [each.micro_batch for each in found] == list(range(count))
-            assert len({each.tie for each in found}) == 1 and found[0].tie
+            assert len({each.tie for each in found} - {None}) == 1
     shared = [each for each in graph.operations if each.micro_batch is None]
     assert all(each.phase is Phase.UPDATE or dtype == "bfloat16" for each in shared)
     assert not any(tensor.role is Role.ACCUMULATOR for tensor in graph.tensors)
@@ -71,8 +74,8 @@ def test_state_passes_from_one_micro_batch_to_the_next() -> None:
     for state in ("bn_moving_mean", "drop.seed"):
         chain = [named[f"update({state})@{k}"] for k in range(3)]
         tensors = {tensor.name: tensor.index for tensor in graph.tensors}
-        assert tensors[state] in chain[0].inputs and tensors[state] not in chain[1].inputs
-        assert all(a.outputs[0] in b.inputs for a, b in zip(chain[:-1], chain[1:], strict=True))
+        assert [tensors[state] in each.inputs for each in chain] == [True, False, False]
+        assert all(before.outputs[0] in after.inputs for before, after in pairwise(chain))
         assert [graph.tensors[each.outputs[0]].alias for each in chain] == [None, None, tensors[state]]
 
 
@@ -98,12 +101,10 @@ def test_gradients_are_summed_in_order() -> None:
 @pytest.mark.slow
 def test_copies_cost_the_same_each() -> None:
     """Time grows with the copies alone: sixteen times as many take less than forty times as long."""
-    import time
-
     base = training_graph(network(), SHAPES, micro_batches=2)
     seconds = []
     for count in (500, 8000):
         begun = time.process_time()
         unrolled(base, count)
         seconds.append(time.process_time() - begun)
-    assert seconds[1] < 40 * seconds[0], np.array(seconds)
+    assert seconds[1] < 40 * seconds[0]

@@ -49,7 +49,7 @@ MODELS = ("mlp", "lenet-bn", "lstm", "transformer-decoder-1-16")
 
 
 def batches(trained: Model) -> ArrayIterator:
-    """Tokens if samples are sequences of tokens, numbers of both signs otherwise; the last batch is filled."""
+    """Tokens for samples of one dimension, numbers of both signs for others; the last batch is filled."""
     generator = np.random.default_rng(3)
     samples = STEPS * trained.batch - 3
     data: dict[str, Array] = {}
