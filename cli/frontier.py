@@ -106,7 +106,7 @@ def command(
     for count in workers:
         found.check_workers(count)
     source, graph = given.source(model), given.graph_of(model)
-    recompute = RECOMPUTE if given.recompute is None else (1,)
+    recompute = RECOMPUTE if given.recompute is None and not source.unroll else (1,)
     with waiting("searching plans at several amounts of memory", quiet=as_json):
         frontiers = [
             frontier(

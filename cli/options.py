@@ -118,6 +118,26 @@ def accumulate_option(default: int | None) -> Callable[[Command], Command]:
     )
 
 
+def unroll_option(default: bool | None) -> Callable[[Command], Command]:
+    """`--unroll`; None leaves it to a plan file."""
+    return click.option(
+        "--unroll",
+        is_flag=True,
+        default=default,
+        help="Put the operations of all parts of --accumulate into one graph, so that workers can work on "
+        "different parts at a time" + _or_as_planned(default),
+    )
+
+
+def check_unroll(accumulate: int, unroll: bool) -> None:
+    """Raise UsageError if there is nothing to unroll."""
+    if unroll and accumulate == 1:
+        raise click.UsageError(
+            "--unroll puts the parts of a batch into one graph, and there is one part; give --accumulate 2 "
+            "or more as well, or leave out --unroll"
+        )
+
+
 def recompute_option(default: int | None) -> Callable[[Command], Command]:
     """`--recompute`; None leaves it to a plan file."""
     return click.option(

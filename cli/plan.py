@@ -16,6 +16,7 @@ from .options import (
     Shape,
     WorkersOrAuto,
     accumulate_option,
+    check_unroll,
     dtype_option,
     examples,
     json_option,
@@ -27,6 +28,7 @@ from .options import (
     recompute_option,
     sampling_options,
     shape_option,
+    unroll_option,
 )
 from .request import Request, point
 
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
         "tofu plan alexnet --workers 4 --machine p100-node --method flexflow --proposals 500",
         "tofu plan rnn-6-4k --machine dgx-1-v100 --objective time",
         "tofu plan wresnet-50-4 --dtype bfloat16 --accumulate 4 --recompute 8",
+        "tofu plan gpt-12-768 --accumulate 8 --unroll --machine dgx-1-v100",
         "tofu plan mlp --compare",
         "tofu plan wresnet-50-4 --report plan.html",
         "tofu plan gpt-12-768 --machine dgx-1-v100 --memory 4GB --workers auto",
@@ -128,6 +131,7 @@ if TYPE_CHECKING:
 )
 @dtype_option(default="float32")
 @accumulate_option(default=1)
+@unroll_option(default=False)
 @recompute_option(default=1)
 @click.option("--save", type=click.Path(path_type=Path), help="Write the plan to this file.")
 @click.option(
@@ -162,6 +166,7 @@ def command(
     optimizer: str,
     dtype: str,
     accumulate: int,
+    unroll: bool,
     recompute: int,
     save: Path | None,
     report: Path | None,
@@ -184,6 +189,7 @@ def command(
         raise click.UsageError("--front is about one plan, and --compare makes several; choose one of both")
     if compare and workers is None:
         raise click.UsageError("--compare searches for one number of workers; give it instead of auto")
+    check_unroll(accumulate, unroll)
     for path in (save, report):
         if path is not None:
             check_writable(path)
@@ -192,14 +198,16 @@ def command(
     ).drawing(seed, proposals, beta, seconds)
     request = request.on_groups(groups)
     loaded = load_model(model, batch, shapes)
-    graph = loaded.training_graph(optimizer, dtype=dtype, accumulate=accumulate, recompute=recompute)
+    graph = loaded.training_graph(
+        optimizer, dtype=dtype, accumulate=accumulate, unroll=unroll, recompute=recompute
+    )
     if compare:
         _compare(loaded.name, graph, request, as_json)
         return
     found = request.partition(graph, method) if as_json else watched(request, graph, method)
     request = dataclasses.replace(request, workers=found.plan.workers)
     facts, arenas, timeline = _gathered(loaded, graph, found, request)
-    facts |= {"dtype": dtype, "accumulate": accumulate, "recompute": recompute}
+    facts |= {"dtype": dtype, "accumulate": accumulate, "unroll": unroll, "recompute": recompute}
     if front:
         facts["front"] = _front(graph, method, request, quiet=as_json)
     if as_json:
@@ -217,7 +225,7 @@ def command(
             click.echo(f"page written to {report}")
     request.require_fit(graph, found)
     if save is not None:
-        source = PlanOrigin(model, batch, shapes, optimizer, dtype, accumulate, recompute)
+        source = PlanOrigin(model, batch, shapes, optimizer, dtype, accumulate, recompute, unroll)
         seconds = None if timeline is None else timeline.seconds
         dataclasses.replace(found.plan, source=source, step_seconds=seconds).save(save)
         if not as_json:

@@ -12,7 +12,15 @@ import click
 
 from ..errors import PlanError
 from . import python_file
-from .options import Shape, accumulate_option, dtype_option, recompute_option, shape_option
+from .options import (
+    Shape,
+    accumulate_option,
+    check_unroll,
+    dtype_option,
+    recompute_option,
+    shape_option,
+    unroll_option,
+)
 from .target import load_model
 
 if TYPE_CHECKING:
@@ -42,6 +50,9 @@ class Planned:
 
     recompute: int | None
     """The number of segments whose activations are computed again."""
+
+    unroll: bool | None
+    """Whether the graph has the operations of all micro-batches."""
 
     def planned(
         self, context: click.Context, target: str, model: str | None, workers: int, method: str
@@ -83,14 +94,20 @@ class Planned:
 
         given = {field.name: getattr(self, field.name) for field in fields(self)}
         chosen = {key: value for key, value in given.items() if value is not None}
-        return replace(recorded or PlanOrigin(model), **chosen)
+        found = replace(recorded or PlanOrigin(model), **chosen)
+        check_unroll(found.accumulate, found.unroll)
+        return found
 
     def graph_of(self, model: str, recorded: PlanOrigin | None = None) -> Graph:
         """Return the training graph of MODEL; what is left out is as recorded, or as `tofu plan` has it."""
         source = self.source(model, recorded)
         found = load_model(model, source.batch, dict(source.shapes))
         return found.training_graph(
-            source.optimizer, dtype=source.dtype, accumulate=source.accumulate, recompute=source.recompute
+            source.optimizer,
+            dtype=source.dtype,
+            accumulate=source.accumulate,
+            unroll=source.unroll,
+            recompute=source.recompute,
         )
 
 
@@ -159,13 +176,16 @@ def planned_options(command: Callable[..., Any]) -> Callable[..., Any]:
         optimizer: str | None,
         dtype: str | None,
         accumulate: int | None,
+        unroll: bool | None,
         recompute: int | None,
         **others: Any,
     ) -> None:
-        command(given=Planned(batch, shapes or None, optimizer, dtype, accumulate, recompute), **others)
+        given = Planned(batch, shapes or None, optimizer, dtype, accumulate, recompute, unroll)
+        command(given=given, **others)
 
     for option in (
         recompute_option(default=None),
+        unroll_option(default=None),
         accumulate_option(default=None),
         dtype_option(default=None),
         click.option(

@@ -12,11 +12,13 @@ from .data_options import data_options
 from .ending import Interrupted
 from .options import (
     accumulate_option,
+    check_unroll,
     dtype_option,
     examples,
     json_option,
     method_option,
     recompute_option,
+    unroll_option,
     workers_option,
 )
 
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
         "tofu train net.py:build --data arrays.npz --metric mse",
         "tofu train wresnet --device gpu --workers 8 --dtype bfloat16",
         "tofu train mlp --plan plan.json",
+        "tofu train mlp --plan plan.json --accumulate 4 --unroll",
         "tofu train mlp --log run.jsonl --plot curve.png",
         "tofu train mlp --json | tail -n 1",
     ),
@@ -93,6 +96,7 @@ if TYPE_CHECKING:
     help="Stop at the first operation whose result is not a number, and name it.",
 )
 @accumulate_option(default=1)
+@unroll_option(default=False)
 @recompute_option(default=1)
 @click.option(
     "--device",
@@ -136,6 +140,7 @@ def command(
     plan_file: Path | None,
     detect_nan: bool,
     accumulate: int,
+    unroll: bool,
     recompute: int,
     device: str,
     eager: bool,
@@ -164,6 +169,7 @@ def command(
         raise click.UsageError("--resume needs --checkpoint, the folder to continue from")
     if device == "cpu" and (eager or tf32 or dtype != "float32"):
         raise click.UsageError("--eager, --tf32 and --dtype need --device gpu")
+    check_unroll(accumulate, unroll)
     plan = None if plan_file is None else plan_to_follow(context, plan_file)
     workers = workers if plan is None else plan.workers
     found = task(name, batch, None if data is None else read(data, reading), data)
@@ -178,6 +184,7 @@ def command(
         plan,
         detect_nan,
         accumulate,
+        unroll,
         recompute,
         memory,
         checkpoint,

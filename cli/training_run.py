@@ -96,7 +96,10 @@ class Run:
     """Whether every result is checked for NaN."""
 
     accumulate: int
-    """The number of micro-batches in one iteration."""
+    """The number of micro-batches in one update."""
+
+    unroll: bool
+    """Whether one iteration works on all micro-batches."""
 
     recompute: int
     """The number of segments whose activations are computed again."""
@@ -155,7 +158,10 @@ class Run:
         with self._module() as module:
             with nullcontext() if screen is None else screen.preparing():
                 executor = module.bind(
-                    self._train.shapes, self.settings.optimizer, accumulate=self.accumulate
+                    self._train.shapes,
+                    self.settings.optimizer,
+                    accumulate=self.accumulate,
+                    unroll=self.unroll,
                 )
             reports.start(self._start(executor, steps))
             history = module.fit(
@@ -168,6 +174,7 @@ class Run:
                 ),
                 metric=self.settings.metrics,
                 accumulate=self.accumulate,
+                unroll=self.unroll,
                 on_step=on_step,
                 on_epoch=on_epoch,
                 checkpoint=self.checkpoint,

@@ -134,6 +134,7 @@ def numbered(
                 tuple([number[i] for i in o.outputs]),
                 o.phase,
                 o.tie,
+                o.micro_batch,
             )
             for new, o in enumerate(operations)
         ),

@@ -106,6 +106,10 @@ class Operation:
     """A name that operations with the same strategy share, such as one cell's copies at different time steps;
     None if it decides alone."""
 
+    micro_batch: int | None = None
+    """The number of the micro-batch on whose samples it works; None if it works for all micro-batches, or if
+    the graph is that of one."""
+
 
 @dataclass(frozen=True)
 class Graph:

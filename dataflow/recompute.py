@@ -103,6 +103,7 @@ class _Rewrite:
                 outputs,
                 Phase.BACKWARD,
                 operation.tie and f"recomputed({operation.tie})",
+                operation.micro_batch,
             )
         )
         for old, new in zip(operation.outputs, outputs, strict=True):

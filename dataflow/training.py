@@ -13,6 +13,7 @@ from .element_types import MIXED, checked_type
 from .expand import ExpandedSymbol, expand
 from .graph import Graph, Role
 from .loss_scale import checked_scale, divided, scaled_heads
+from .micro_batches import unrolled
 from .optimizer import Optimizer, get_optimizer
 from .precision import mixed_precision
 from .recompute import recomputed
@@ -40,6 +41,7 @@ def training_graph(
     fixed: Collection[str] = (),
     heads: bool = False,
     micro_batches: int = 1,
+    unroll: bool = False,
     name: str | None = None,
     dtype: str = "float32",
     loss_scale: float | None = None,
@@ -56,6 +58,8 @@ def training_graph(
     With several `micro_batches` the graph is that of one of them, and `shapes` are its: gradients are summed
     in tensors that persist, which the updates read. The tensor `micro_batch` of shape (1,) is fed the number
     of the micro-batch, from 0, where sums begin; updates are to run with the last one alone (`Graph.learns`).
+    With `unroll` the graph has the operations of all micro-batches, whose data are fed separately: `data@0`,
+    `data@1`, ... One iteration is then a whole update, with the same bits, see `unrolled`.
 
     With the `dtype` float16 or bfloat16 large activations and gradients are stored in it, all that lasts in
     float32, see `mixed_precision`; float32 and float64 are the type of all tensors. Gradients are
@@ -84,7 +88,8 @@ def training_graph(
     }
     gradients = differentiate(builder, expansion, trained, scaled_heads(builder, fed, scale), scale)
     updates.add({trained[tensor]: (tensor, gradient) for tensor, gradient in gradients.items()})
-    return recomputed(_built(builder, expansion.outputs, dtype), recompute)
+    graph = recomputed(_built(builder, expansion.outputs, dtype), recompute)
+    return unrolled(graph, micro_batches) if unroll else graph
 
 
 def micro_shapes(shapes: Mapping[str, Shape], count: int) -> dict[str, Shape]:

@@ -66,12 +66,14 @@ class Model:
         *,
         dtype: str = "float32",
         accumulate: int = 1,
+        unroll: bool = False,
         recompute: int = 1,
     ) -> Graph:
         """Return one training iteration: forward, backward and updates.
 
         The iteration is over one of `accumulate` equal parts of the batch, see `micro_batches` of
-        `training_graph`; `recompute` is what it is there. Raises DataError if the batch has no such parts.
+        `training_graph`, or over all of them if `unroll`; `recompute` is what it is there. Raises DataError
+        if the batch has no such parts.
         """
         shapes = micro_shapes(self.shapes, accumulate)
         return training_graph(
@@ -81,6 +83,7 @@ class Model:
             name=self.name,
             dtype=dtype,
             micro_batches=accumulate,
+            unroll=unroll,
             recompute=recompute,
         )
 

@@ -33,7 +33,7 @@ def show(graph: Graph, plan: Plan, facts: dict[str, Any], memory: MemoryPlan) ->
         f"weights and their state {format_bytes(facts['weight_state_bytes'])}",
         soft_wrap=True,
     )
-    if facts["accumulate"] > 1:
+    if facts["accumulate"] > 1 and not facts["unroll"]:
         console.print("bytes are those of the last micro-batch, which updates; the others move no more")
     console.print(_steps(plan))
     if plan.cost_bytes:
@@ -113,7 +113,8 @@ def _closing() -> list[str]:
 
 def _fed(facts: dict[str, Any]) -> str:
     """Such as `batch 64 in 4 micro-batches, bfloat16, activations computed again in 8 segments`."""
-    parts = f" in {facts['accumulate']} micro-batches" if facts["accumulate"] > 1 else ""
+    unrolled = " of one iteration" if facts["unroll"] else ""
+    parts = f" in {facts['accumulate']} micro-batches{unrolled}" if facts["accumulate"] > 1 else ""
     stored = f", {facts['dtype']}" if facts["dtype"] != "float32" else ""
     again = (
         f", activations computed again in up to {facts['recompute']} segments"

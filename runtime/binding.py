@@ -44,6 +44,9 @@ class _Purpose:
     micro_batches: int = 1
     """The number of micro-batches of a batch."""
 
+    unrolled: bool = False
+    """Whether one iteration works on all micro-batches."""
+
     def learns_like(self, other: _Purpose) -> bool:
         """Tell whether both train the same parameters in the same way, apart from the shapes of batches."""
         return (self.optimizer, self.fixed) == (other.optimizer, other.fixed)
@@ -102,16 +105,18 @@ class Binding(Closeable):
         fixed: Collection[str] = (),
         heads: bool = False,
         accumulate: int = 1,
+        unroll: bool = False,
     ) -> Executor:
         """Return the executor of the training graph: partitioned, in memory, with start values.
 
         `shapes` are those of one batch, data and labels. Parameters named in `fixed` are not trained. `heads`
         is that of `training_graph`. A batch is processed in `accumulate` micro-batches, whose gradients are
-        summed. If any of these differs from the last call, a new executor is made, which keeps the learned
-        parameters. It also keeps the optimizer's state and step if only the shapes of batches differ.
+        summed; if `unroll`, one iteration works on all of them. If any of these differs from the last call, a
+        new executor is made, which keeps the learned parameters. It also keeps the optimizer's state and step
+        if only the shapes of batches differ.
         """
         settings = get_optimizer(optimizer)
-        purpose = _Purpose(dict(shapes), settings, frozenset(fixed), accumulate)
+        purpose = _Purpose(dict(shapes), settings, frozenset(fixed), accumulate, unroll)
         bound = self._training
         if bound is not None and bound.purpose == purpose:
             return bound.executor
@@ -123,6 +128,7 @@ class Binding(Closeable):
             fixed=fixed,
             heads=heads,
             micro_batches=accumulate,
+            unroll=unroll,
             dtype=self._dtype,
             loss_scale=self._loss_scale,
             recompute=self._recompute,
@@ -144,7 +150,8 @@ class Binding(Closeable):
         """Run one training step on the executor that `bind` returned; see `train_step`."""
         assert self._training is not None, "step needs bind"
         self._step += 1
-        done = train_step(executor, batch, self._training.purpose.micro_batches, rate, tallies)
+        purpose = self._training.purpose
+        done = train_step(executor, batch, purpose.micro_batches, rate, tallies, purpose.unrolled)
         self._rate_step += 1
         return done
 

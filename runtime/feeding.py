@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..dataflow.micro_batches import copy_name
 from ..errors import DataError
 from ..operators.kernels.kernel import Array
 from .data import Batch
@@ -11,19 +12,31 @@ from .executor import Executor
 from .metrics import Tally
 
 
-def feed(executor: Executor, batch: Batch) -> None:
-    """Write a batch's arrays. Labels that the graph does not need are left out."""
+def feed(executor: Executor, batch: Batch, micro_batch: int | None = None) -> None:
+    """Write a batch's arrays. Labels that the graph does not need are left out.
+
+    In an unrolled graph the batch is that micro-batch.
+    """
     for name, array in batch.data.items():
-        executor.write(name, array)
+        executor.write(_fed(name, micro_batch), array)
     for name, array in batch.label.items():
-        if executor.has(name):
-            executor.write(name, array)
+        if executor.has(_fed(name, micro_batch)):
+            executor.write(_fed(name, micro_batch), array)
+
+
+def _fed(name: str, micro_batch: int | None) -> str:
+    return name if micro_batch is None else copy_name(name, micro_batch)
+
+
+def output_names(executor: Executor) -> list[str]:
+    """Return the names of the graph's outputs, in order."""
+    graph = executor.partitioned.graph
+    return [graph.tensors[index].name for index in graph.outputs]
 
 
 def outputs(executor: Executor) -> list[Array]:
     """Read the graph's outputs as whole tensors, in order."""
-    graph = executor.partitioned.graph
-    return [executor.read(graph.tensors[index].name) for index in graph.outputs]
+    return [executor.read(name) for name in output_names(executor)]
 
 
 def valid_rows(array: Array, size: int, valid: int) -> Array:
@@ -38,20 +51,23 @@ def valid_rows(array: Array, size: int, valid: int) -> Array:
     return array[: len(array) // size * valid]
 
 
-def tally(executor: Executor, batch: Batch, tallies: Sequence[Tally]) -> dict[str, float]:
+def tally(
+    executor: Executor, batch: Batch, tallies: Sequence[Tally], names: Sequence[str] | None = None
+) -> dict[str, float]:
     """Count the batch in every metric, output by output with its label; the metrics of this batch alone.
 
-    Raises ExecutionError if an output holds NaN.
+    `names` are those of the batch's outputs; None for all outputs. Raises ExecutionError if one holds NaN.
     """
-    for index in executor.partitioned.graph.outputs:
-        executor.require_numbers(executor.partitioned.graph.tensors[index].name)
+    read = output_names(executor) if names is None else names
+    for name in read:
+        executor.require_numbers(name)
     if not tallies:
         return {}
     labels = list(batch.label.values())
     if not labels:
         raise DataError(f"metric '{tallies[0].metric.name}' needs labels, but the data has none")
     pairs = [
-        (valid_rows(label, batch.size, batch.valid), valid_rows(output, batch.size, batch.valid))
-        for label, output in zip(labels, outputs(executor), strict=False)
+        (valid_rows(label, batch.size, batch.valid), valid_rows(executor.read(name), batch.size, batch.valid))
+        for label, name in zip(labels, read, strict=False)
     ]
     return {t.metric.name: t.add(pairs) for t in tallies}

@@ -42,6 +42,7 @@ class TrainableModule(Binding):
         learning_rate: float | LearningRate = 0.01,
         metric: Metrics = "accuracy",
         accumulate: int = 1,
+        unroll: bool = False,
         on_step: Callable[[Progress], None] | None = None,
         on_epoch: Callable[[Epoch], None] | None = None,
         checkpoint: str | PathLike[str] | None = None,
@@ -54,7 +55,8 @@ class TrainableModule(Binding):
         `accumulate` is the number of equal parts in which a batch is processed, in the memory of one part.
         Their gradients are summed before the update. Apart from rounding, this equals training on whole
         batches if samples do not influence each other (as they do in BatchNorm) and no loss divides by the
-        batch.
+        batch. If `unroll`, the graph holds the operations of all parts, and one iteration is a whole update,
+        with the same bits. Workers may then work on different parts at a time.
 
         `checkpoint` is a folder in which the run is saved after every epoch, and when it is interrupted from
         the keyboard (a second interrupt stops at once). If `resume`, the run continues from there, over any
@@ -74,7 +76,7 @@ class TrainableModule(Binding):
         metrics, settings = _metrics(metric), get_optimizer(optimizer)
         run = TrainingRun(
             module=self,
-            executor=self.bind(train_data.shapes, settings, accumulate=accumulate),
+            executor=self.bind(train_data.shapes, settings, accumulate=accumulate, unroll=unroll),
             data=train_data,
             held_out=eval_data,
             epochs=num_epoch,

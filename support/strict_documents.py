@@ -17,9 +17,15 @@ JSON_LIMIT_BYTES = 64 << 20
 YAML_LIMIT_BYTES = 64 << 10
 """Smaller than the limit for JSON, because YAML is parsed by Python code, which is slow."""
 
-KIND_NAMES: dict[type, str] = {str: "a string", int: "an integer", list: "a list", dict: "an object"}
+KIND_NAMES: dict[type, str] = {
+    str: "a string",
+    int: "an integer",
+    bool: "true or false",
+    list: "a list",
+    dict: "an object",
+}
 
-Kind = TypeVar("Kind", str, int, list[object], dict[str, object])
+Kind = TypeVar("Kind", str, int, bool, list[object], dict[str, object])
 
 
 def read_document(path: Path, what: str, error: type[TofuError] = PlanError) -> object:
@@ -127,7 +133,7 @@ def _refuse_constant(name: str) -> NoReturn:
 
 def typed(value: object, kind: type[Kind], place: str) -> Kind:
     """Return the value if it is of this kind. Raises PlanError naming its place if it is not."""
-    if not isinstance(value, kind) or isinstance(value, bool):
+    if not isinstance(value, kind) or isinstance(value, bool) != (kind is bool):
         raise PlanError(f"{place} is {_shown(value)}; it must be {KIND_NAMES[kind]}")
     return value
 

@@ -82,7 +82,7 @@ RMSPROP_ALEX_CHANGE = (
 
 ACCUMULATE = """
 def accumulate_update(total, grad, micro_batch):
-    return lambda *i: where(micro_batch[0] > 0, total[*i], 0) + grad[*i]
+    return lambda *i: where(micro_batch[0] > 0, total[*i] + grad[*i], grad[*i])
 """
 
 RESCALED = "(rescale_grad * grad[*i])"

@@ -30,3 +30,6 @@ class PlanOrigin:
 
     recompute: int = 1
     """The number of segments whose activations are computed again."""
+
+    unroll: bool = False
+    """Whether the graph has the operations of all micro-batches."""

@@ -527,7 +527,7 @@ def _space(value: object) -> Space:
 
 def _source(value: object) -> PlanOrigin:
     entry = typed_object(value, "source")
-    later = {"dtype": "float32", "accumulate": 1, "recompute": 1}  # older files lack them
+    later = {"dtype": "float32", "accumulate": 1, "recompute": 1, "unroll": False}  # older files lack them
     expect_keys(entry, ("model", "batch", "shapes", "optimizer"), "source", optional=tuple(later))
     entry = {**later, **entry}
     batch = entry["batch"]
@@ -540,6 +540,7 @@ def _source(value: object) -> PlanOrigin:
         typed(entry["dtype"], str, "source.dtype"),
         number_between(entry["accumulate"], "source.accumulate", 1, EXTENT_LIMIT),
         number_between(entry["recompute"], "source.recompute", 1, EXTENT_LIMIT),
+        typed(entry["unroll"], bool, "source.unroll"),
     )
 
 

@@ -115,6 +115,7 @@ def facts(graph: Any, plan: tofu.Plan) -> dict[str, Any]:
         "workers": plan.workers,
         "batch": 16,
         "accumulate": 1,
+        "unroll": False,
         "recompute": 1,
         "dtype": "float32",
         "operators": len(graph.operations),

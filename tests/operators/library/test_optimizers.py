@@ -116,3 +116,9 @@ def test_a_sum_begins_with_the_first_micro_batch(number: int, expected: np.ndarr
     before = FIRST if number else np.full_like(FIRST, np.inf)
     tensors = {"total": before, "grad": GRAD, "micro_batch": np.array([float(number)])}
     np.testing.assert_array_equal(update("accumulate_update", tensors)[0], expected)
+
+
+def test_a_sum_of_gradients_begins_as_the_first_one() -> None:
+    """To the sign of zeros, so that it has the bits of a sum without a start value."""
+    tensors = {"total": FIRST, "grad": np.full_like(GRAD, -0.0), "micro_batch": np.zeros(1)}
+    assert np.signbit(update("accumulate_update", tensors)[0]).all()

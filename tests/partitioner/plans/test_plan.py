@@ -46,18 +46,21 @@ def test_saved_plans_come_back(graph, tmp_path):
 
 
 def test_where_the_graph_came_from_comes_back(plan, tmp_path):
-    source = PlanOrigin("mlp-symbol.json", 16, {"data": (16, 784)}, "adam", "bfloat16", 4, 8)
+    source = PlanOrigin("mlp-symbol.json", 16, {"data": (16, 784)}, "adam", "bfloat16", 4, 8, True)
     recorded = dataclasses.replace(plan, source=source)
     recorded.save(tmp_path / "plan.json")
     assert Plan.load(tmp_path / "plan.json") == recorded
     text = encode_plan(recorded)
-    older = decode_plan(text.replace(', "dtype": "bfloat16", "accumulate": 4, "recompute": 8', "").encode())
-    assert older.source == dataclasses.replace(source, dtype="float32", accumulate=1, recompute=1)
+    later = ', "dtype": "bfloat16", "accumulate": 4, "recompute": 8, "unroll": true'
+    assert later in text
+    older = decode_plan(text.replace(later, "").encode())
+    assert older.source == PlanOrigin("mlp-symbol.json", 16, {"data": (16, 784)}, "adam")
     for old, new in (
         ('"batch": 16', '"batch": 0'),
         ('"batch": 16', '"batch": "16"'),
         ("[16, 784]", "[-1]"),
         ('"accumulate": 4', '"accumulate": 0'),
+        ('"unroll": true', '"unroll": 1'),
         ('"recompute": 8', '"recompute": 0'),
     ):
         with pytest.raises(PlanError, match="source"):
