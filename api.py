@@ -25,11 +25,11 @@ from .partitioner import (
 )
 from .partitioner.lowering.arenas import Arenas
 from .partitioner.methods.frontier import WHOLE, Frontier, Measured, Measures, find_frontier
+from .partitioner.methods.limit import Limit, parse_limit
 from .partitioner.methods.manual import Layouts
 from .partitioner.methods.method import Search, find_method
 from .partitioner.methods.simulated import Watch
 from .partitioner.methods.tensoropt import find_modelled_frontier
-from .partitioner.methods.within_memory import Limit, parse_limit
 from .partitioner.plans.plan import require_graph
 from .partitioner.plans.sampling import Sampling
 from .partitioner.problem.classes import build_problem

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from ..dataflow.graph import Graph
     from ..machines.machine import Machine
     from ..partitioner import Fitting, SearchSettings
+    from ..partitioner.methods.limit import Limit
     from ..partitioner.methods.simulated import Watch
-    from ..partitioner.methods.within_memory import Limit
     from ..programs.program import PartitionedGraph
     from ..simulator.timeline import Timeline
 
@@ -53,8 +53,8 @@ class Request:
         """Read the values of the options. Raises TofuError for the first malformed one."""
         from ..machines.machine_file import load_machine
         from ..partitioner import SearchSettings
+        from ..partitioner.methods.limit import parse_limit
         from ..partitioner.methods.manual import read_layouts
-        from ..partitioner.methods.within_memory import parse_limit
         from ..partitioner.problem.constraints import parse_forbid, parse_pin
 
         found = None if machine is None else load_machine(machine)

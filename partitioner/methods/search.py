@@ -38,6 +38,7 @@ from .flexflow.search import flexflow
 from .manual import layout_pins, manual, read_layouts
 from .meshes.methods import data_parallel, megatron, megatron_sp, zero_3
 from .method import Method, Search, every_method, register
+from .pardnn.search import pardnn
 from .placement.groups import parse_groups
 from .placement.search import place
 from .recursive import recursion_bound, recursive
@@ -92,6 +93,7 @@ for _method in (
     Method("wu-2016", wu_2016_plan, composes=True, page=FLEXFLOW),
     Method("flexflow", flexflow, simulates=True, draws=True, slow=True, page=FLEXFLOW),
     Method("anneal", anneal, simulates=True, draws=True, slow=True, page=FLEXFLOW),
+    Method("pardnn", pardnn, simulates=True, slow=True, page=PLACEMENT),
     Method("place", place, simulates=True, takes_groups=True, slow=True, page=PLACEMENT),
     Method("manual", manual, takes_constraints=True, takes_layouts=True, page=BASELINES, trusted=True),
 ):

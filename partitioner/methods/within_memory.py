@@ -5,11 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Literal
 
 from ...dataflow.graph import Graph
-from ...machines.machine import Machine
-from ...machines.quantities import quantity
 from ...support.gc_pause import gc_paused
 from ..plans.plan import Plan
 from ..problem.classes import build_problem
@@ -17,25 +14,10 @@ from ..problem.least_scratch import Scratch, least_with_scratch
 from ..problem.live_bytes import LiveBytes
 from .fitting import Fitting, Needs, cost_of
 from .ladder import COARSE, Ladder
+from .limit import Limit
 from .search import find_plan
 from .settings import SearchSettings
 from .worker_memory import WorkerMemory
-
-Limit = int | Literal["unlimited"] | None
-"""The bytes that each worker may hold. None limits arenas to `MORE_BY_DEFAULT` above the refined plan that
-replicates nothing."""
-
-
-def parse_limit(value: int | str | None, place: str, machine: Machine | None) -> Limit:
-    """Read a limit: `unlimited`, or bytes as a number or as text; without a value it is the machine's memory.
-
-    Raises MachineError if it is none of these; `place` names it.
-    """
-    if value == "unlimited":
-        return "unlimited"
-    if value is not None:
-        return int(quantity(value, place))
-    return None if machine is None else machine.memory_bytes
 
 
 @gc_paused()
@@ -48,7 +30,7 @@ def find_plan_within(
     """
     start = time.perf_counter()
     if isinstance(limit, int):
-        settings = replace(settings, memory=WorkerMemory(limit, lambda plan: _peak(plan, needs)))
+        settings = replace(settings, memory=WorkerMemory(limit, needs.arena, needs.workspace))
     plan = find_plan(graph, workers, settings)
     takes_prices = settings.chosen_method().takes_prices
     if limit == "unlimited" or (limit is None and not (plan.space.replicate and takes_prices)):
@@ -73,11 +55,6 @@ def find_plan_within(
         space = replace(space, memory_bytes=ladder.limit_bytes)
     plan = replace(found.plan, space=space, search_seconds=time.perf_counter() - start)
     return replace(found, plan=plan, larger=ladder.larger(found) if ladder.fits(found) else None)
-
-
-def _peak(plan: Plan, needs: Needs) -> int:
-    """Return the memory of the fullest worker."""
-    return needs.arena(plan) + (0 if needs.workspace is None else needs.workspace(plan))
 
 
 @gc_paused()

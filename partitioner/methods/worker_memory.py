@@ -15,9 +15,13 @@ class WorkerMemory:
     nbytes: int
     """The most that a worker may hold."""
 
-    peak: Callable[[Plan], int]
-    """Returns the memory of a plan's fullest worker."""
+    arena: Callable[[Plan], int]
+    """Returns the largest arena of a plan's workers."""
+
+    workspace: Callable[[Plan], int] | None
+    """Returns the bytes of the fullest worker besides its arena; None if they do not count."""
 
     def excess(self, plan: Plan) -> int:
         """Return the bytes by which a plan exceeds the limit; 0 if it fits."""
-        return max(self.peak(plan) - self.nbytes, 0)
+        besides = 0 if self.workspace is None else self.workspace(plan)
+        return max(self.arena(plan) + besides - self.nbytes, 0)

@@ -6,7 +6,7 @@ import numpy as np
 
 from ....machines.machine import Machine
 from ....simulator.ways import Ways
-from ..within_memory import Limit
+from ..limit import Limit
 from .graph import Devices, Integers
 
 

@@ -8,7 +8,7 @@ from ....errors import PlanError
 from ....machines.machine import Machine
 from ....simulator.times import NANOSECONDS
 from ....support.gc_pause import gc_paused
-from ..within_memory import Limit
+from ..limit import Limit
 from .candidates import candidates, least_nanoseconds
 from .devices import devices_of
 from .from_networkx import PlainGraph

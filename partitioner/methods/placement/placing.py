@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 
 from ....dataflow.graph import Phase
+from ....dataflow.micro_batches import copy_name
 from ....errors import PlanError
 from ....simulator.times import task_times
 from ...plans.plan import Plan
@@ -18,6 +20,7 @@ from .devices import devices_of
 from .graph import Devices, Integers, Schedule
 from .grouped_plan import Inside, grouped_plan, inside_of, whole_operations
 from .mend import mend
+from .pipeline_order import PipelineOrder, pipeline_priorities
 from .training import operation_times, training_nodes
 
 ROUNDS = 6
@@ -30,7 +33,7 @@ class Placing:
     def __init__(self, asked: SimulatedSearch, groups: int) -> None:
         self._asked = asked
         self.groups = groups
-        size = asked.workers // groups
+        self.group_workers = size = asked.workers // groups
         graph, machine = asked.graph, asked.machine
         self._inside: Inside = whole_operations(graph) if size == 1 else inside_of(graph, asked.inside(size))
         self._times = task_times(graph, machine, asked.workers)
@@ -53,24 +56,25 @@ class Placing:
         timeline = simulation(asked.graph, plan, asked.machine, self._times).timeline
         return replace(plan, step_seconds=timeline.seconds, step_bound_seconds=timeline.bound_seconds)
 
-    def fitting(self, schedule: Schedule) -> Plan:
-        """Return the plan of a placement, after moves that make it fit. Raises PlanError if none is found.
+    def fitting(self, schedule: Schedule, spare: int = 0) -> Plan:
+        """Return the plan of a placement, after moves that make arenas fit and leave memory to spare.
 
-        Nodes move until live bytes fit. If an arena needs more than that, with the scratch of kernels, they
-        move again for a limit that is lower by the difference.
+        Nodes move until live bytes fit. If an arena needs more than that, they move again for a limit that is
+        lower by the difference. Raises PlanError if no moves are found.
         """
-        memory = self._asked.memory
-        if memory is None:
+        memory, devices = self._asked.memory, self.devices
+        if memory is None or devices.memory_bytes is None:
             return self.plan(schedule)
-        devices, excess = self.devices, 0
+        lower, excess = spare, 0
         for _ in range(ROUNDS):
-            worker = mend(self.training.nodes, devices, schedule.order, schedule.worker)
+            limits = np.maximum(devices.memory_bytes - lower * self.group_workers, 0)
+            within = replace(devices, memory_bytes=limits)
+            worker = mend(self.training.nodes, within, schedule.order, schedule.worker)
             plan = self.plan(replace(schedule, worker=worker))
-            excess = memory.excess(plan)
-            if not excess:
+            excess = memory.arena(plan) + spare - memory.nbytes
+            if excess <= 0:
                 return plan
-            assert devices.memory_bytes is not None
-            devices = replace(devices, memory_bytes=devices.memory_bytes - excess * self.group_workers)
+            lower += excess
         raise PlanError(
             f"live bytes fit {memory.nbytes:,} bytes a worker, but arenas and the scratch of kernels need "
             f"{excess:,} more; allow more (--memory), or use more workers"
@@ -78,20 +82,35 @@ class Placing:
 
     @cached_property
     def tied(self) -> Integers:
-        """Return for each node the one in whose chunk it belongs. The backward pass goes with the forward pass."""
+        """Return for each node the one in whose chunk it belongs.
+
+        The backward pass goes with the forward pass, and all micro-batches with the first one.
+        """
         training = self.training
         graph, first = training.graph, training.first_operation
-        forward = {o.index: o.index for o in graph.operations if o.phase is Phase.FORWARD}
-        own = np.array(with_backward(graph, forward), np.int64) + first
+        numbers = {each.name: each.index for each in graph.operations}
+        forward = {}
+        for each in graph.operations:
+            if each.phase is Phase.FORWARD:
+                batch = each.micro_batch
+                name = copy_name(each.name.removesuffix(f"@{batch}"), 0) if batch else each.name
+                forward[each.index] = numbers[name]
         found = training.nodes.leader.copy()
-        found[first:] = own
+        found[first:] = np.array(with_backward(graph, forward), np.int64) + first
         found[:first] = found[found[:first]]
         return found
 
-    @property
-    def group_workers(self) -> int:
-        """Return the number of workers of a group."""
-        return self._asked.workers // self.groups
+    def orders(self, worker: Integers) -> Mapping[str, Integers]:
+        """Return the orders of pipelines as priorities of nodes, if the graph has several micro-batches."""
+        training = self.training
+        if all(not each.micro_batch for each in training.graph.operations):
+            return {}
+        stages = training.of_operations(worker)
+        found = {}
+        for order in PipelineOrder:
+            places = pipeline_priorities(training.graph, stages, order)
+            found[str(order)] = np.concatenate([np.ones(training.first_operation, np.int64), -places])
+        return found
 
 
 def _of_groups(devices: Devices, size: int) -> Devices:

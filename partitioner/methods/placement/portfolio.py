@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from .emulate import TimedSchedule
 from .graph import Devices, Integers, PlacementGraph
 from .placers import placers
-from .priorities import emulated
+from .priorities import Orders, emulated, no_orders
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,14 +25,15 @@ class PlacedSchedule:
 
 
 def portfolio(
-    graph: PlacementGraph, devices: Devices, tied: Integers | None = None
+    graph: PlacementGraph, devices: Devices, tied: Integers | None = None, orders: Orders = no_orders
 ) -> tuple[PlacedSchedule, ...]:
     """Return the placement of every placer, the one that ends first in front; ties keep the placers' order.
 
-    `tied` gives for each node the one in whose chunk it belongs, see `chunks`.
+    `tied` gives for each node the one in whose chunk it belongs, see `chunks`; `orders` more priorities under
+    which placements are emulated.
     """
     found = [
-        PlacedSchedule(name, *emulated(graph, devices, place(graph, devices)))
+        PlacedSchedule(name, *emulated(graph, devices, place(graph, devices), orders))
         for name, place in placers(tied).items()
     ]
     return tuple(sorted(found, key=lambda each: each.schedule.nanoseconds))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 import numpy as np
 
 from .emulate import TimedSchedule, emulate
@@ -9,14 +11,24 @@ from .graph import Devices, Integers, PlacementGraph
 from .levels import levels
 
 PRIORITIES = 2
-"""The number of priorities under which a placement is emulated."""
+"""The number of priorities under which a placement is emulated, besides those that a caller adds."""
+
+Orders = Callable[[Integers], Mapping[str, Integers]]
+"""Returns more priorities of nodes by name, given the worker of every node; the highest runs first."""
 
 
-def emulated(graph: PlacementGraph, devices: Devices, worker: Integers) -> tuple[str, TimedSchedule]:
+def no_orders(worker: Integers) -> Mapping[str, Integers]:
+    """Return no priorities."""
+    return {}
+
+
+def emulated(
+    graph: PlacementGraph, devices: Devices, worker: Integers, orders: Orders = no_orders
+) -> tuple[str, TimedSchedule]:
     """Emulate a placement under all priorities; return those under which it ends first, and the schedule."""
     found = [
         (name, emulate(graph, devices, worker, priority))
-        for name, priority in priorities(graph, devices, worker).items()
+        for name, priority in {**priorities(graph, devices, worker), **orders(worker)}.items()
     ]
     return min(found, key=lambda each: each[1].nanoseconds)
 

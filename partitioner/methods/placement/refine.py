@@ -15,27 +15,33 @@ import numpy as np
 
 from .emulate import TimedSchedule
 from .graph import Devices, Integers, PlacementGraph
-from .priorities import PRIORITIES, emulated
+from .priorities import PRIORITIES, Orders, emulated, no_orders
 
 Fits = Callable[[Integers], bool]
 
 
 def improve(
-    graph: PlacementGraph, devices: Devices, worker: Integers, fits: Fits, budget: int
+    graph: PlacementGraph,
+    devices: Devices,
+    worker: Integers,
+    fits: Fits,
+    budget: int,
+    orders: Orders = no_orders,
 ) -> TimedSchedule:
     """Return the best schedule found from a placement on with a number of emulations.
 
     A placement is only left for one of which `fits` says that it fits the memory of workers.
     """
-    best = emulated(graph, devices, worker)[1]
-    spent, better = PRIORITIES, True
+    best = emulated(graph, devices, worker, orders)[1]
+    each = PRIORITIES + len(orders(worker))
+    spent, better = each, True
     while better:
         better = False
         for moved in moves(graph, devices, best):
-            if spent + PRIORITIES > budget:
+            if spent + each > budget:
                 return best
-            tried = emulated(graph, devices, moved)[1]
-            spent += PRIORITIES
+            tried = emulated(graph, devices, moved, orders)[1]
+            spent += each
             if tried.nanoseconds < best.nanoseconds and fits(moved):
                 best, better = tried, True
                 break

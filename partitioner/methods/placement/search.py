@@ -2,7 +2,12 @@
 
     states         the worker of every operation, or its group, and the order of all operations
     cost           the simulated time of an iteration
-    candidates     for every number of groups, the best placements of all placers by emulation
+    candidates     for every number of groups: the best placement of each placer, by emulation under several
+                   orders, and what moves along the deciding path make of the best one (`refine`)
+
+The first `SIMULATED` candidates of each number of groups are made to fit the memory and simulated. Arenas
+decide whether they fit; of the fastest plan the scratch of kernels counts as well. If that is too much, the
+plan's placement is made to fit once more, with so much to spare.
 
 Guarantees: the plan fits the memory, and is not slower than any candidate that was simulated and fits.
 Implemented in: `place`.
@@ -11,48 +16,86 @@ Implemented in: `place`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from ....errors import PlanError
 from ...plans.plan import Plan
 from ..flexflow.configurations import divisors
 from ..simulated import SimulatedSearch
-from .graph import Schedule
+from .graph import Integers, Schedule
+from .lifetimes import live_intervals
 from .placing import Placing
 from .portfolio import portfolio
+from .refine import improve
 
-SIMULATED = 3
+SIMULATED = 4
 """The placements of each number of groups that are simulated."""
+
+EMULATIONS = 400
+"""The emulations in which moves improve a placement of up to `NODES` nodes; fewer if there are more."""
+
+NODES = 10_000
+"""See `EMULATIONS`."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Candidate:
+    """A placement and its plan."""
+
+    placing: Placing
+    """The nodes and the groups."""
+
+    schedule: Schedule
+    """The placement."""
+
+    plan: Plan
+    """The plan, whose arenas fit."""
+
+    @property
+    def seconds(self) -> float:
+        assert self.plan.step_seconds is not None
+        return self.plan.step_seconds
 
 
 def place(asked: SimulatedSearch) -> Plan:
     """Return the fastest plan that fits. Raises PlanError if none is found."""
-    best: Plan | None = None
-    refused: PlanError | None = None
-    counts = [asked.groups] if asked.groups else list(reversed(divisors(asked.workers)))
-    for groups in counts:
+    found: list[_Candidate] = []
+    refused: list[PlanError] = []
+    for groups in [asked.groups] if asked.groups else reversed(divisors(asked.workers)):
         placing = Placing(asked, groups)
         for schedule in _schedules(placing):
             try:
-                plan = placing.fitting(schedule)
+                found.append(_Candidate(placing, schedule, placing.fitting(schedule)))
             except PlanError as error:
-                refused = error
-                continue
-            if best is None or _seconds(plan) < _seconds(best):
-                best = plan
-    if best is None:
-        assert refused is not None
-        raise refused
-    return replace(best, method="place")
+                refused.append(error)
+    while found:
+        best = min(found, key=lambda each: each.seconds)
+        excess = asked.excess(best.plan)
+        if not excess:
+            return replace(best.plan, method="place")
+        found.remove(best)
+        try:
+            plan = best.placing.fitting(best.schedule, excess)
+        except PlanError as error:
+            refused.append(error)
+            continue
+        if not asked.excess(plan):
+            found.append(replace(best, plan=plan))
+    raise refused[0]
 
 
 def _schedules(placing: Placing) -> Iterator[Schedule]:
-    """Yield the placements that are simulated: the best by emulation."""
-    nodes, devices = placing.training.nodes, placing.devices
-    for each in portfolio(nodes, devices, placing.tied)[:SIMULATED]:
+    """Yield the placements that are simulated, the improved one first."""
+    nodes, devices, memory = placing.training.nodes, placing.devices, placing.devices.memory_bytes
+    found = portfolio(nodes, devices, placing.tied, placing.orders)
+    order = found[0].schedule.order
+
+    def fits(worker: Integers) -> bool:
+        if memory is None:
+            return True
+        return bool((live_intervals(nodes, devices.workers, order, worker).peak_bytes <= memory).all())
+
+    budget = EMULATIONS * NODES // max(nodes.count, NODES)
+    yield improve(nodes, devices, found[0].schedule.worker, fits, budget, placing.orders)
+    for each in found[: SIMULATED - 1]:
         yield each.schedule
-
-
-def _seconds(plan: Plan) -> float:
-    assert plan.step_seconds is not None
-    return plan.step_seconds
