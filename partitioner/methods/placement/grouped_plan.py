@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from ....dataflow.graph import Graph, Role
 from ....errors import PlanError
 from ...layouts.copies import Copy
-from ...layouts.forms import Form, Label, Partial, Parts, Spread
+from ...layouts.forms import At, Form, Label, Partial, Parts, Spread
 from ...layouts.step_split import prime_factors
 from ...plans.compose import compose
 from ...plans.plan import Plan
@@ -132,10 +132,10 @@ class _Grouped:
             for tensor in operation.inputs:
                 if tensor not in found and self._roots[tensor] == tensor:
                     readers.setdefault(tensor, {})[group_of[operation.index]] = None
-        for tensor in graph.tensors:
-            if tensor.alias is None and tensor.index not in found:
-                groups = tuple(sorted(readers.get(tensor.index, {0: None})))
-                found[tensor.index] = groups[:1] if tensor.role is Role.DATA else groups
+        for each in graph.tensors:
+            if each.alias is None and each.index not in found:
+                groups = tuple(sorted(readers.get(each.index, {0: None})))
+                found[each.index] = groups[:1] if each.role is Role.DATA else groups
         return found
 
     def _copies(self, homes: Mapping[int, tuple[int, ...]]) -> dict[str, list[Copy]]:
@@ -175,8 +175,9 @@ def _shifted(form: Form, groups: Sequence[int], size: int) -> Form:
     match form:
         case Spread(degrees=degrees, workers=workers):
             pass
-        case tuple():
-            degrees, workers = tuple(zip(form, prime_factors(size), strict=True)), tuple(range(size))
+        case tuple() if not any(isinstance(entry, At) for entry in form):
+            labels = [entry for entry in form if not isinstance(entry, At)]
+            degrees, workers = tuple(zip(labels, prime_factors(size), strict=True)), tuple(range(size))
         case Parts(boxes=boxes):
             return Parts(tuple([
                 (group * size + worker, *rest) for group in groups for worker, *rest in boxes

@@ -14,6 +14,7 @@ from ....errors import PlanError
 from ....simulator.times import task_times
 from ...plans.plan import Plan
 from ...plans.simulation import simulation
+from ..limit import Limit
 from ..simulated import SimulatedSearch
 from ..with_backward import with_backward
 from .devices import devices_of
@@ -37,7 +38,7 @@ class Placing:
         graph, machine = asked.graph, asked.machine
         self._inside: Inside = whole_operations(graph) if size == 1 else inside_of(graph, asked.inside(size))
         self._times = task_times(graph, machine, asked.workers)
-        limit = "unlimited" if asked.memory is None else asked.memory.nbytes
+        limit: Limit = "unlimited" if asked.memory is None else asked.memory.nbytes
         devices = devices_of(machine, asked.workers, limit)
         self.training = training_nodes(graph, operation_times(graph, self._times, devices.kind, self._inside))
         self.devices = _of_groups(devices, size)
