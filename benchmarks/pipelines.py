@@ -101,14 +101,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("models", nargs="*", default=list(MODELS), choices=list(MODELS), metavar="MODEL")
+    parser.add_argument("models", nargs="*", metavar="MODEL", help=f"of {', '.join(MODELS)}; all by default")
     parser.add_argument("--save", type=Path, help="write the results to this file after each row")
     arguments = parser.parse_args()
     known = []
     if arguments.save is not None and arguments.save.exists():
         known = json.loads(arguments.save.read_text(encoding="utf-8"))["results"]
     found: list[dict[str, Any]] = []
-    for row in rows(arguments.models, known):
+    for row in rows(arguments.models or list(MODELS), known):
         print(json.dumps(row), flush=True)
         found.append(row)
         keep({**described(), "machine_file": MACHINE, "results": found}, arguments.save)

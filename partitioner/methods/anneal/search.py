@@ -3,7 +3,8 @@
     states         what decisions of the SOAP space do; those that do not fit it do what the first plan says
     cost           the simulated time of an iteration
     moves          those of `moves`
-    starts         the plans of the methods that take seconds, experts' strategies, a random strategy
+    starts         the plans of the methods that take seconds, ParDNN's placement, experts' strategies, a
+                   random strategy
     chains         from each of the `STARTS` fastest starts; then `RESTARTS` from the best so far
     temperature    falls geometrically, from `WARM` times that of the setting to 1 / `WARM`
 
@@ -14,6 +15,7 @@ fastest start that fits. Implemented in: `anneal`.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from random import Random
 
@@ -28,6 +30,7 @@ from ..flexflow.experts import candidates
 from ..flexflow.soap import find_soap
 from ..flexflow.strategy import Strategies
 from ..flexflow.walk import State, StrategyWalk
+from ..pardnn.search import pardnn
 from ..simulated import SimulatedSearch
 from .moves import Moves
 from .neighbours import Neighbours
@@ -101,6 +104,8 @@ class _Annealing:
         seen: set[int] = set()
         for plan in self.asked.plans():
             yield from self._start(plan, seen)
+        with suppress(PlanError):
+            yield from self._start(pardnn(self.asked), seen)
         for strategy in (*candidates(self.strategies).values(), random):
             yield from self._start(self.strategies.plan(strategy), seen)
 

@@ -5,9 +5,9 @@
     candidates     for every number of groups: the best placement of each placer, by emulation under several
                    orders, and what moves along the deciding path make of the best one (`refine`)
 
-The first `SIMULATED` candidates of each number of groups are made to fit the memory and simulated. Arenas
-decide whether they fit; of the fastest plan the scratch of kernels counts as well. If that is too much, the
-plan's placement is made to fit once more, with so much to spare.
+The improved candidate, the first `SIMULATED` ones and one device are made to fit the memory and simulated,
+for each number of groups. Arenas decide whether they fit; of the fastest plan the scratch of kernels counts
+as well. If that is too much, the plan's placement is made to fit once more, with so much to spare.
 
 Guarantees: the plan fits the memory, and is not slower than any candidate that was simulated and fits.
 Implemented in: `place`.
@@ -28,8 +28,8 @@ from .placing import Placing
 from .portfolio import portfolio
 from .refine import improve
 
-SIMULATED = 4
-"""The placements of each number of groups that are simulated."""
+SIMULATED = 3
+"""The placements of each number of groups that are simulated, besides the improved one and one device."""
 
 EMULATIONS = 400
 """The emulations in which moves improve a placement of up to `NODES` nodes; fewer if there are more."""
@@ -97,5 +97,6 @@ def _schedules(placing: Placing) -> Iterator[Schedule]:
 
     budget = EMULATIONS * NODES // max(nodes.count, NODES)
     yield improve(nodes, devices, found[0].schedule.worker, fits, budget, placing.orders)
-    for each in found[: SIMULATED - 1]:
-        yield each.schedule
+    for number, each in enumerate(found):
+        if number < SIMULATED or each.placer == "one-device":
+            yield each.schedule
