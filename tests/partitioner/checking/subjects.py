@@ -1,4 +1,4 @@
-"""Plans to change: searched ones and random ones, of small graphs and of models."""
+"""Plans to change: searched ones, random ones and placements, of small graphs and of models."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from tofu.partitioner import partition
 
 from ..conftest import GRAPHS, MATMUL, TRANSPOSE, UPDATE, Toy
 from ..lowering.assignments import network, random_plan
+from ..methods.placement.nodes import random_placement
 from .mutated import Subject
 
 ROW_MAXIMA = "def row_maxima(a):\n    return lambda i, u=1: Max(lambda j: a[i, j])"
@@ -53,8 +54,15 @@ def in_any_form(name, seed):
     return Subject(graph, random_plan(graph, 2 + seed % 4, seed))
 
 
+@cache
+def placed(name, groups):
+    """A random placement on two groups, or on four workers, in an order of its own."""
+    return Subject(graph_of(name), random_placement(graph_of(name), groups, 4 // groups, seed=groups))
+
+
 def subjects(name):
     """The subjects of a graph; each is made once."""
     if name in MODELS:
-        return [in_any_form(name, seed) for seed in range(MODELS[name])]
+        anyhow = [in_any_form(name, seed) for seed in range(MODELS[name])]
+        return [*anyhow, *(placed(name, groups) for groups in (2, 4))]
     return [*(searched(name, workers) for workers in WORKERS), *(in_any_form(name, s) for s in range(SEEDS))]

@@ -2,29 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
 import tofu
-from tofu.partitioner.methods.placement.grouped_plan import grouped_plan, inside_of, whole_operations
-from tofu.partitioner.plans.plan import Plan
+from tofu.partitioner.methods.placement.grouped_plan import grouped_plan, whole_operations
 from tofu.partitioner.plans.space import Space
 from tofu.runtime.executor import Executor
 
 from ....runtime.test_partitioned_training import single, start_values, training
-from .nodes import nodes_of
-
-
-def random_plan(graph: Any, groups: int, size: int, seed: int, feed: str = "batch") -> Plan:
-    """Return a plan with a random group for every operation that leads."""
-    found = nodes_of(graph)
-    drawn = np.random.default_rng(seed).integers(0, groups, found.nodes.count)[found.nodes.leader]
-    inside = whole_operations(graph)
-    if size > 1:
-        inside = inside_of(graph, tofu.partition(graph, size, method="refine", keep=False))
-    return grouped_plan(graph, inside, groups, found.of_operations(drawn).tolist(), None, Space(feed=feed))
+from .nodes import nodes_of, random_placement
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -33,7 +20,7 @@ def test_random_placements_train_as_one_worker_does(network: str, steps: int, se
     """To the bit, since all sums are exact."""
     graph, expected = training(network), single(network, steps)
     groups, size = ((2, 1), (5, 1), (2, 2), (3, 2))[seed]
-    plan = random_plan(graph, groups, size, seed)
+    plan = random_placement(graph, groups, size, seed)
     tofu.verify(graph, plan)
     with Executor(tofu.lower(graph, plan)) as executor:
         for name, value in start_values(graph):
@@ -48,7 +35,7 @@ def test_random_placements_train_as_one_worker_does(network: str, steps: int, se
 def test_a_value_reaches_a_worker_once() -> None:
     """Its bytes are those that cross, whatever the number of readers."""
     graph = training("recurrent")
-    plan = random_plan(graph, 3, 1, 0, feed="anywhere")
+    plan = random_placement(graph, 3, 1, 0, feed="anywhere")
     worker = {name: tasks[0].worker for name, tasks in plan.tasks.items()}
     crossing = set()
     makers = {tensor: each for each in graph.operations for tensor in each.outputs}
