@@ -211,7 +211,7 @@ def _gpt(
 
 
 def _word_model(stacked: int, long: int) -> Callable[..., Model]:
-    """Return the builder of a language model of words with so many layers and steps by default."""
+    """Return the builder of a language model of words, given the default layers and steps."""
 
     def build(
         *,
@@ -229,7 +229,7 @@ def _word_model(stacked: int, long: int) -> Callable[..., Model]:
 
 
 def _character_aware_model(stacked: int) -> Callable[..., Model]:
-    """Return the builder of a language model that reads words letter by letter."""
+    """Return the builder of a language model that reads the letters of words, given the default layers."""
 
     def build(
         *,
@@ -253,7 +253,7 @@ def _character_aware_model(stacked: int) -> Callable[..., Model]:
 
 
 def _deep_translator(deep: int, wide: int, between: int) -> Callable[..., Model]:
-    """Return the builder of a translator with so many layers in each half by default."""
+    """Return the builder of a translator, given the defaults: layers in each half, width and inner width."""
 
     def build(
         *,
@@ -275,7 +275,7 @@ def _deep_translator(deep: int, wide: int, between: int) -> Callable[..., Model]
 
 
 def _video_model(channels: int, patched: int) -> Callable[..., Model]:
-    """Return the builder of an eidetic network with so many channels and patches of that size by default."""
+    """Return the builder of an eidetic network, given the default channels and width of patches."""
 
     def build(
         *,

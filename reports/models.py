@@ -49,8 +49,9 @@ Scales of batch normalisation that are fixed at one are counted, as in MXNet. Mo
 - `width` scales the channels of a convolutional network, `hidden` sets its fully connected layers.
 - `word-rnn`, `char-crn`, `trn` and `e3d`, each in two sizes, `wresnet-610-14` and `wresnet-304-28` are the
   models of ParDNN's table 3. Sizes that it does not state are chosen so that parameters come near it. They
-  are the vocabulary of `word-rnn`, the width of `trn` (`inner` is the table's 4,098, as 4,096, and 8,192), and
-  layers and window of `e3d`. `trn` has its 52 layers in two halves, `trn-2` its 48; `layers` counts one half.
+  are the vocabulary of `word-rnn`, the width of `trn` (`inner` is the table's 4,098, as 4,096, and 8,192),
+  and layers and window of `e3d`. `trn` has its 52 layers in two halves, `trn-2` its 48; `layers` counts
+  those of one half.
 - `char-crn` reads the letters of words, by convolutions of one to seven letters and two highway layers. The
   table has 0.23e9 parameters, but eight layers of 2,048 features alone have 0.26e9.
 - `e3d` is the eidetic 3D LSTM: convolutions over frames, rows and columns, a memory that runs through all
@@ -74,8 +75,8 @@ graph.
 | `e3d` | 0.926 | 0.95 | 16,179 | 55,756 | 1.7 |
 | `e3d-2` | 2.377 | 2.4 | 16,179 | 55,756 | 1.3 |
 
-Graphs of 250,000 operations take 15 seconds. Seconds grow with operations to the power of 0.81 (`word-rnn`, up
-to 64 layers of 100 steps), 1.06 (`trn`, up to 416 layers in each half) and 0.96 (`e3d`, up to 40 steps).
+A graph of 250,000 operations takes 15 seconds. Seconds grow with operations to the power of 0.81 (`word-rnn`,
+up to 64 layers of 100 steps), 1.06 (`trn`, up to 416 layers in each half) and 0.96 (`e3d`, up to 40 steps).
 """
 
 
