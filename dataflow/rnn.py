@@ -58,8 +58,11 @@ def _parameters(prefix: str, i2h_bias: str | None = None) -> tuple[Symbol, ...]:
     )
 
 
-def _node_maker(prefix: str, time: int) -> Callable[..., Symbol]:
-    """`node(operator, role, *operands, **attributes)` at a time step, tied to its copies at the others."""
+def tied_nodes(prefix: str, time: int) -> Callable[..., Symbol]:
+    """Return `node(operator, role, *operands, **attributes)`, which makes a node of a time step.
+
+    It is named `{prefix}t{time}_{role}` and tied to its copies at the other steps.
+    """
 
     def node(operator: str, role: str, *operands: Symbol, **attributes: object) -> Symbol:
         return apply(
@@ -125,7 +128,7 @@ class LSTMCell(_Recurrent):
 
     def step(self, time: int, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]:
         """Return one time step on inputs [batch, features]; `time` appears in the nodes' names."""
-        node = _node_maker(self.prefix, time)
+        node = tied_nodes(self.prefix, time)
         output, memory = states
         i2h_weight, i2h_bias, h2h_weight, h2h_bias = self.parameters
         width = 4 * self.num_hidden
@@ -161,7 +164,7 @@ class GRUCell(_Recurrent):
 
     def step(self, time: int, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]:
         """Return one time step on inputs [batch, features]; `time` appears in the nodes' names."""
-        node = _node_maker(self.prefix, time)
+        node = tied_nodes(self.prefix, time)
         (output,) = states
         i2h_weight, i2h_bias, h2h_weight, h2h_bias = self.parameters
         width = 3 * self.num_hidden

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..dataflow.symbol import Symbol
 from ..errors import GraphError
-from . import convolutional, inception, perceptron, recurrent, resnet, transformer
+from . import character_aware, convolutional, eidetic, inception, perceptron, recurrent, resnet, transformer
 from .model import Model
 
 IMAGENET = (3, 224, 224)
@@ -210,6 +210,101 @@ def _gpt(
     return _sequence(name, transformer.gpt(architecture, vocabulary, steps), batch, steps)
 
 
+def _word_model(stacked: int, long: int) -> Callable[..., Model]:
+    """Return the builder of a language model of words, given the default layers and steps."""
+
+    def build(
+        *,
+        name: str,
+        batch: int = 16,
+        layers: int = stacked,
+        hidden: int = 2048,
+        steps: int = long,
+        vocabulary: int = 20_000,
+    ) -> Model:
+        symbol = recurrent.language_model(recurrent.lstm, layers, hidden, steps, hidden, vocabulary)
+        return _sequence(name, symbol, batch, steps)
+
+    return build
+
+
+def _character_aware_model(stacked: int) -> Callable[..., Model]:
+    """Return the builder of a language model that reads the letters of words, given the default layers."""
+
+    def build(
+        *,
+        name: str,
+        batch: int = 8,
+        layers: int = stacked,
+        hidden: int = 2048,
+        steps: int = 15,
+        letters: int = 21,
+        alphabet: int = 51,
+        filters: tuple[int, ...] = character_aware.FILTERS,
+        vocabulary: int = 10_000,
+    ) -> Model:
+        architecture = character_aware.CharacterAware(
+            layers, hidden, steps, letters, alphabet, tuple(filters)
+        )
+        symbol = character_aware.network(architecture, vocabulary)
+        return Model(name, symbol, {"data": (batch, steps, letters)}, {"softmax_label": (batch, steps)})
+
+    return build
+
+
+def _deep_translator(deep: int, wide: int, between: int) -> Callable[..., Model]:
+    """Return the builder of a translator, given the defaults: layers in each half, width and inner width."""
+
+    def build(
+        *,
+        name: str,
+        batch: int = 8,
+        layers: int = deep,
+        width: int = wide,
+        inner: int = between,
+        steps: int = 128,
+        vocabulary: int = 37_000,
+        heads: int | None = None,
+        dropout: float = 0.1,
+    ) -> Model:
+        architecture = _architecture(str(layers), str(width), heads, dropout, activation="relu", inner=inner)
+        symbol = transformer.translator(architecture, vocabulary, steps)
+        return _sequence(name, symbol, batch, steps, source=(batch, steps))
+
+    return build
+
+
+def _video_model(channels: int, patched: int) -> Callable[..., Model]:
+    """Return the builder of an eidetic network, given the default channels and width of patches."""
+
+    def build(
+        *,
+        name: str,
+        batch: int = 8,
+        layers: int = 11,
+        hidden: int = channels,
+        kernel: int = 5,
+        window: int = 2,
+        patch: int = patched,
+        steps: int = 10,
+        image: Image = (1, 64, 64),
+    ) -> Model:
+        colors, height, width = image
+        if height % patch or width % patch:
+            raise GraphError(f"{name}: images of {height} x {width} cannot be cut into patches of {patch}")
+        frame = (colors * patch * patch, height // patch, width // patch)
+        architecture = eidetic.EideticArchitecture(layers, hidden, (window, kernel, kernel), frame)
+        made, *size = frame
+        return Model(
+            name,
+            eidetic.network(architecture, steps),
+            {"data": (batch, made, steps + window - 1, *size)},
+            {"label": (batch, made, steps, *size)},
+        )
+
+    return build
+
+
 def _architecture(
     layers: str,
     width: str,
@@ -218,11 +313,14 @@ def _architecture(
     *,
     activation: str = "gelu",
     normal_first: bool = False,
+    inner: int | None = None,
 ) -> transformer.TransformerArchitecture:
-    """Return the number of heads: as given, or such that a head has 64 features."""
+    """Return sizes with the number of heads as given, or such that a head has 64 features."""
     wide = int(width)
     count = max(1, wide // HEAD_FEATURES) if heads is None else heads
-    return transformer.TransformerArchitecture(int(layers), wide, count, activation, normal_first, dropout)
+    return transformer.TransformerArchitecture(
+        int(layers), wide, count, activation, normal_first, dropout, inner
+    )
 
 
 def _sequence(name: str, symbol: Symbol, batch: int, steps: int, **data: tuple[int, ...]) -> Model:
@@ -237,6 +335,9 @@ RESNET = "He et al., Identity Mappings in Deep Residual Networks, 2016"
 WIDE_RESNET = "Zagoruyko and Komodakis, Wide Residual Networks, 2016"
 TOFU = "Wang, Huang and Li, Supporting Very Large Models, 2019"
 ATTENTION = "Vaswani et al., Attention Is All You Need, 2017"
+KIM = "Kim et al., Character-Aware Neural Language Models, 2016"
+EIDETIC = "Wang et al., Eidetic 3D LSTM, 2019"
+PARDNN = "Qararyah et al., ParDNN, 2021"
 SIZE = r"-([1-9]\d{0,2})-([1-9]\d{0,4})"
 
 FAMILIES = (
@@ -266,7 +367,7 @@ FAMILIES = (
     ),
     Family(
         r"wresnet-([1-9]\d{0,2})-([1-9]\d{0,2})",
-        ("wresnet-10-2", "wresnet-16-4", "wresnet-28-10"),
+        ("wresnet-10-2", "wresnet-16-4", "wresnet-28-10", "wresnet-610-14", "wresnet-304-28"),
         _small_wide_resnet,
         WIDE_RESNET,
     ),
@@ -285,6 +386,14 @@ FAMILIES = (
     Family(
         "gru", ("gru",), _character_model(recurrent.gru), "Cho et al., Learning Phrase Representations, 2014"
     ),
+    Family("word-rnn", ("word-rnn",), _word_model(8, 28), PARDNN),
+    Family("word-rnn-2", ("word-rnn-2",), _word_model(32, 25), PARDNN),
+    Family("char-crn", ("char-crn",), _character_aware_model(8), f"{KIM}; sizes of {PARDNN}"),
+    Family("char-crn-2", ("char-crn-2",), _character_aware_model(32), f"{KIM}; sizes of {PARDNN}"),
+    Family("trn", ("trn",), _deep_translator(26, 1920, 4096), f"{ATTENTION}; sizes of {PARDNN}"),
+    Family("trn-2", ("trn-2",), _deep_translator(24, 3072, 8192), f"{ATTENTION}; sizes of {PARDNN}"),
+    Family("e3d", ("e3d",), _video_model(320, 4), f"{EIDETIC}; sizes of {PARDNN}"),
+    Family("e3d-2", ("e3d-2",), _video_model(512, 8), f"{EIDETIC}; sizes of {PARDNN}"),
     Family(
         f"transformer-encoder{SIZE}",
         ("transformer-encoder-12-768", "transformer-encoder-24-1024"),

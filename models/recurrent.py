@@ -34,7 +34,14 @@ def language_model(
     [batch * time, vocabulary].
     """
     embedded = sym.Embedding(sym.Variable("data"), input_dim=vocabulary, output_dim=embedding, name="embed")
-    outputs, _ = _stack(cell, layers, hidden).unroll(steps, embedded, merge_outputs=True)
+    return predicted(cell, layers, hidden, steps, embedded, vocabulary)
+
+
+def predicted(
+    cell: MakeCell, layers: int, hidden: int, steps: int, vectors: Symbol, vocabulary: int
+) -> Symbol:
+    """Predict the next of `vocabulary` tokens at every step from vectors [batch, time, feature]."""
+    outputs, _ = _stack(cell, layers, hidden).unroll(steps, vectors, merge_outputs=True)
     assert isinstance(outputs, Symbol)
     rows = sym.Reshape(outputs, shape=(-1, hidden), name="rows")
     scores = sym.FullyConnected(rows, num_hidden=vocabulary, name="pred")

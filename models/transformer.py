@@ -52,6 +52,10 @@ class TransformerArchitecture:
     dropout: float = 0.1
     """The probability with which dropout clears an element."""
 
+    inner: int | None = None
+    """The number of features between the two products of a feed-forward sublayer; None for four times the
+    width."""
+
     def __post_init__(self) -> None:
         if self.heads < 1 or self.width % self.heads:
             raise GraphError(f"a width of {self.width} cannot be divided among heads={self.heads}")
@@ -171,7 +175,7 @@ def _layer(
         return attention(inputs, memory, architecture, f"{name}_memory")
 
     def feed_forward(inputs: Symbol) -> Symbol:
-        hidden = _product(inputs, 4 * architecture.width, f"{name}_hidden")
+        hidden = _product(inputs, architecture.inner or 4 * architecture.width, f"{name}_hidden")
         if architecture.activation == "gelu":
             hidden = sym.gelu(hidden, name=f"{name}_gelu")
         else:

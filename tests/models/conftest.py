@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from tofu.dataflow.graph import Graph, Role
+from tofu.dataflow.training import gradient_graph
+from tofu.models.model import Model
 from tofu.operators.kernels.kernel import Array
 from tofu.partitioner import lower, partition
 from tofu.runtime.executor import Executor
@@ -58,5 +60,38 @@ def assert_trains_alike() -> Callable[..., None]:
         for name in learned:
             assert np.isfinite(single[name]).all(), name
             assert (single[name] != start[name]).any(), f"{name} was not trained"
+
+    return compare
+
+
+@pytest.fixture
+def assert_gradients_are_numeric() -> Callable[..., None]:
+    """`(model, data, loss)`: gradients of all parameters are slopes of the loss of the first output."""
+
+    def compare(model: Model, data: Values, loss: Callable[[Array], float]) -> None:
+        names = list(model.parameters)
+        graph = gradient_graph(model.symbol, model.shapes, names, dtype="float64")
+        generator = np.random.default_rng(11)
+        start = {name: 0.5 * generator.standard_normal(shape) for name, shape in model.parameters.items()}
+        with Executor(lower(graph, partition(graph, 1))) as executor:
+            for name, value in data.items():
+                executor.write(name, value)
+
+            def outputs(values: Values) -> list[Array]:
+                for name, value in values.items():
+                    executor.write(name, value)
+                executor.run()
+                return [executor.read(graph.tensors[index].name) for index in graph.outputs]
+
+            _, *gradients = outputs(start)
+            assert len(gradients) == len(names)
+            for name, gradient in zip(names, gradients, strict=True):
+                direction = generator.standard_normal(gradient.shape)
+                above, below = (
+                    loss(outputs({**start, name: start[name] + step * direction})[0])
+                    for step in (1e-5, -1e-5)
+                )
+                slope = (above - below) / 2e-5
+                assert np.sum(gradient * direction) == pytest.approx(slope, rel=1e-4, abs=1e-6), name
 
     return compare

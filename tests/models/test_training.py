@@ -29,6 +29,9 @@ SEQUENCES: dict[str, dict[str, Any]] = {
     "transformer-decoder-1-16": {"heads": 4, "memory": 3},
     "transformer-1-16": {"heads": 2},
     "gpt-2-16": {"heads": 4},
+    "word-rnn": {"layers": 2, "hidden": 8},
+    "trn": {"layers": 1, "width": 16, "inner": 24, "heads": 2},
+    "char-crn": {"layers": 1, "hidden": 8, "letters": 4, "alphabet": CLASSES, "filters": (4, 8)},
 }
 
 
@@ -56,3 +59,10 @@ def test_sequence_models(name: str, assert_trains_alike: Callable[..., None]) ->
     graph = model.training_graph(dtype="float64")
     tokens = [name for name in model.shapes if name != "memory"]
     assert_trains_alike(graph, {**numbers(model), **classes(model, *tokens)})
+
+
+def test_video_models(assert_trains_alike: Callable[..., None]) -> None:
+    model = models.get("e3d", batch=BATCH, layers=2, hidden=4, kernel=3, patch=2, steps=2, image=(1, 4, 8))
+    generator = np.random.default_rng(19)
+    data = {name: generator.standard_normal(shape) for name, shape in model.shapes.items()}
+    assert_trains_alike(model.training_graph(dtype="float64"), data)

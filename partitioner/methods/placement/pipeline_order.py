@@ -1,7 +1,7 @@
 """Orders of pipelines: which micro-batch a stage works on next.
 
-A *stage* is a part of the model on devices of its own; stage s passes activations to stage s + 1, which
-passes gradients back. A stage's work on micro-batch k is a forward part F(k) and a backward part B(k).
+A pipeline *stage* is a part of the model on workers of its own. Stage s passes activations to stage s + 1,
+which passes gradients back. A stage's work on micro-batch k is a forward part F(k) and a backward part B(k).
 Each order numbers the turns of a stage, of M micro-batches and S stages, with w = min(M, S - s):
 
     micro-batch by micro-batch    F(0) B(0) F(1) B(1) ...                       F(k) at 2k, B(k) at 2k + 1
