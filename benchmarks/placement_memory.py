@@ -1,0 +1,167 @@
+"""Placements of whole operations within limits of memory.
+
+    python -m benchmarks.placement_memory [--only limits|batches] [--save benchmarks/results/placement_memory.json]
+
+*Limits*: `pardnn` for models on 2 to 16 devices, within 1.1, 1.25 and 1.5 times an even share of the arena of
+one device. A row says by how much the largest arena of the plan stays below the limit, or why the limit is
+refused. `least` is a bound on any placement: the largest operation with what it reads and makes, or an even
+share of what lasts, or of what weights, their updates and states need on one worker.
+
+*Batches*: the largest batch, of powers of two, for which the operations of a model fit 1 to 16 devices of 32
+GB, by ParDNN's placement and the exact planner, next to the paper's (ParDNN, table 4). *Ideal* is the largest
+batch of one device, times the devices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+import tofu
+from tofu.dataflow.graph import Graph
+from tofu.errors import PlanError
+from tofu.partitioner.lowering.arenas import Arenas
+from tofu.partitioner.methods.pardnn.pardnn import place
+from tofu.partitioner.methods.placement.mend import mend
+from tofu.partitioner.methods.placement.placing import Placing
+from tofu.partitioner.methods.placement.priorities import emulated
+from tofu.partitioner.methods.simulated import SimulatedSearch
+from tofu.partitioner.methods.worker_memory import WorkerMemory
+from tofu.partitioner.plans.sampling import Sampling
+from tofu.partitioner.plans.space import Space
+
+from .record import record_parts
+
+MACHINE = "2x-dgx-1-v100"
+MODELS: dict[str, dict[str, Any]] = {
+    "mlp": {},
+    "lenet": {},
+    "lstm": {"batch": 64},
+    "gru": {"batch": 64},
+    "alexnet": {},
+    "vgg-16": {},
+    "resnet-50": {},
+    "inception-v3": {},
+    "wresnet-50-4": {"batch": 32},
+    "transformer-6-512": {},
+    "gpt-12-768": {},
+    "rnn-6-4k": {},
+    "word-rnn": {"batch": 64},
+    "char-crn": {"batch": 64},
+}
+SHARES = (1.1, 1.25, 1.5)
+DEVICES = (2, 4, 8, 16)
+
+DEVICE_BYTES = 32 * 10**9
+PAPER: dict[str, dict[int, int]] = {
+    "word-rnn": {1: 16, 2: 512, 4: 1024, 8: 2048, 16: 2048},
+    "char-crn": {1: 8, 2: 256, 4: 512, 8: 1024, 16: 2048},
+    "trn": {1: 1, 2: 8, 4: 32, 8: 64, 16: 128},
+    "e3d": {1: 1, 2: 8, 4: 16, 8: 16, 16: 32},
+}
+"""The largest batches of table 4, by devices."""
+
+MOST = 1 << 15
+
+
+def limits() -> Iterator[dict[str, Any]]:
+    """Yield a row for each model, number of devices and limit."""
+    for name, options in MODELS.items():
+        graph = tofu.models.get(name, **options).training_graph()
+        arenas = Arenas(graph)
+        alone = arenas.largest(tofu.partition(graph, 1))
+        for devices in DEVICES:
+            placing, schedule = placed(graph, devices, arenas)
+            for share in SHARES:
+                limit = int(alone / devices * share)
+                yield {
+                    "model": name,
+                    "devices": devices,
+                    "share": share,
+                    "limit_bytes": limit,
+                    **_within(placing, schedule, graph, devices, arenas, limit),
+                }
+
+
+def placed(graph: Graph, devices: int, arenas: Arenas) -> tuple[Placing, Any]:
+    """Return ParDNN's placement without a limit."""
+    placing = Placing(_asked(graph, devices, arenas, MOST**4), devices)
+    nodes = placing.training.nodes
+    return placing, emulated(nodes, placing.devices, place(nodes, placing.devices))[1]
+
+
+def _asked(graph: Graph, devices: int, arenas: Arenas, limit: int) -> SimulatedSearch:
+    memory = WorkerMemory(limit, arenas.largest, None)
+    machine = tofu.machines.load(MACHINE)
+    return SimulatedSearch(
+        graph, devices, Space(feed="anywhere"), machine, Sampling(), None, lambda: (), memory, _no_plan
+    )
+
+
+def _no_plan(workers: int) -> tofu.plans.Plan:
+    raise AssertionError("whole operations are placed on single workers")
+
+
+def _within(
+    placing: Placing, schedule: Any, graph: Graph, devices: int, arenas: Arenas, limit: int
+) -> dict[str, Any]:
+    limited = Placing(_asked(graph, devices, arenas, limit), devices)
+    try:
+        plan = limited.fitting(schedule)
+    except PlanError as error:
+        return {"fits": False, "why": str(error)[:150], "least_bytes": least(limited)}
+    return {"fits": True, "peak_bytes": arenas.largest(plan), "seconds": plan.step_seconds}
+
+
+def least(placing: Placing) -> int:
+    """Return a bound on the memory of the fullest worker, for all placements of whole operations."""
+    nodes = placing.training.nodes
+    needed = np.zeros(nodes.count, np.int64)
+    np.add.at(needed, nodes.maker, nodes.stored_bytes)
+    read = nodes.readers.row_of_entries
+    np.add.at(needed, nodes.readers.entries, np.minimum(nodes.stored_bytes, nodes.sent_bytes)[read])
+    together = np.zeros(nodes.count, np.int64)
+    np.add.at(together, nodes.leader[nodes.maker], nodes.stored_bytes * nodes.lasting)
+    lasting = int((nodes.stored_bytes * nodes.lasting).sum())
+    return max(int(needed.max()), int(together.max()), -(-lasting // placing.devices.workers))
+
+
+def batches() -> Iterator[dict[str, Any]]:
+    """Yield the largest batches of each model."""
+    for name, paper in PAPER.items():
+        alone = 0
+        for devices in (1, *DEVICES):
+            batch = max(alone, 1)
+            while batch <= MOST and _fits(name, batch, devices):
+                batch *= 2
+            largest = batch // 2 if batch > 1 or _fits(name, 1, devices) else 0
+            if devices == 1:
+                alone = largest
+            yield {
+                "model": name,
+                "devices": devices,
+                "largest_batch": largest,
+                "ideal": alone * devices,
+                "paper": paper[devices],
+            }
+
+
+@cache
+def _fits(name: str, batch: int, devices: int) -> bool:
+    """Tell whether moves make ParDNN's placement fit."""
+    graph = tofu.models.get(name, batch=batch).training_graph()
+    arenas = Arenas(graph)
+    placing, schedule = placed(graph, devices, arenas)
+    limited = Placing(_asked(graph, devices, arenas, DEVICE_BYTES), devices)
+    try:
+        mend(limited.training.nodes, limited.devices, schedule.order, schedule.worker)
+    except PlanError:
+        return False
+    return True
+
+
+if __name__ == "__main__":
+    record_parts({"limits": limits, "batches": batches}, __doc__)
