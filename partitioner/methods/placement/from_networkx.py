@@ -68,8 +68,8 @@ def from_networkx(graph: networkx.DiGraph[Any], kinds: Sequence[str]) -> PlainGr
     """
     _check_graph(graph)
     nodes = _in_order(graph)
-    _check_names((graph.nodes[node] for node in nodes), OF_NODES, "node")
-    _check_names((edge for node in nodes for edge in graph.adj[node].values()), OF_EDGES, "edge")
+    _check_names((graph.nodes[node] for node in nodes), OF_NODES, "a node")
+    _check_names((edge for node in nodes for edge in graph.adj[node].values()), OF_EDGES, "an edge")
     read = _Reading(graph, nodes, kinds)
     for place, node in enumerate(nodes):
         read.add(place, node, graph.nodes[node])
@@ -100,7 +100,7 @@ def _check_names(given: Iterable[Mapping[str, object]], known: Sequence[str], wh
     for name in {name: None for each in given for name in each}:
         near = [] if name in known else get_close_matches(str(name), known, 1, SIMILAR)
         if near:
-            raise GraphError(f"a {what} has the attribute {_shown(name)}; write {near[0]!r}, or another name")
+            raise GraphError(f"{what} has the attribute {_shown(name)}; write {near[0]!r}, or another name")
 
 
 def _in_order(graph: networkx.DiGraph[Any]) -> list[Any]:

@@ -70,7 +70,5 @@ def _name(attributes: dict[str, object], key: str, place: str) -> str | int:
     """Take the name of a node out of attributes."""
     name = attributes.pop(key, None)
     if not isinstance(name, str | int) or isinstance(name, bool):
-        raise PlanError(
-            f"{key!r} of {place} is {name!r:.60}; it must be the name of a node, text or an integer"
-        )
+        raise PlanError(f"{key!r} of {place} is {name!r:.60}; it must be text or an integer, a node's name")
     return name

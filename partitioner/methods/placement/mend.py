@@ -57,15 +57,13 @@ def mend(graph: PlacementGraph, devices: Devices, order: Integers, worker: Integ
 
 def check_least(graph: PlacementGraph, memory: Integers) -> None:
     """Raise PlanError if a node alone, or all lasting values together, exceed the memory of the devices."""
-    value = graph.readers.row_of_entries
-    needed = graph.scratch_bytes.copy()
-    np.add.at(needed, graph.maker, graph.stored_bytes)
-    np.add.at(needed, graph.readers.entries, np.minimum(graph.stored_bytes, graph.sent_bytes)[value])
-    largest = int(needed.argmax()) if graph.count else 0
-    if graph.count and needed[largest] > memory.max():
+    needed = least_bytes(graph)
+    largest = int(needed.argmax())
+    if needed[largest] > memory.max():
         raise PlanError(
             f"node {graph.names[largest]!r} alone needs {needed[largest]:,} bytes for what it reads, makes "
-            f"and works in; the largest device has {memory.max():,}; use larger devices, or split the node"
+            f"and works in, and for what lasts on its worker; the largest device has {memory.max():,}; use "
+            f"larger devices, or split the node"
         )
     lasting = int(graph.stored_bytes[graph.lasting].sum())
     if lasting > memory.sum():
@@ -73,6 +71,25 @@ def check_least(graph: PlacementGraph, memory: Integers) -> None:
             f"values that last take {lasting:,} bytes, and all {len(memory)} workers together have "
             f"{memory.sum():,}; use more memory or more workers"
         )
+
+
+def least_bytes(graph: PlacementGraph) -> Integers:
+    """Return the bytes that the worker of each node holds at least when it runs.
+
+    These are its scratch, its own values and those that it reads, and what lasts of the nodes that share its
+    worker. A value that is read may be a copy, or overwrite another one.
+    """
+    value, reader = graph.readers.row_of_entries, graph.readers.entries
+    leader = graph.leader[graph.maker]
+    passing = np.where(graph.lasting, 0, graph.stored_bytes)
+    near = leader[value] == graph.leader[reader]
+    found = graph.scratch_bytes.copy()
+    np.add.at(found, graph.maker, passing)
+    nearby, distant = passing[value], np.minimum(graph.stored_bytes, graph.sent_bytes)[value]
+    np.add.at(found, reader, np.where(near, nearby, distant))
+    lasting = np.zeros(graph.count, np.int64)
+    np.add.at(lasting, leader[graph.lasting], graph.stored_bytes[graph.lasting])
+    return found + lasting[graph.leader]
 
 
 def _within(
