@@ -43,8 +43,8 @@ def test_updates_stand_with_what_they_overwrite_after_its_readers() -> None:
 
 
 def test_further_outputs_are_nodes_next_to_their_operation() -> None:
-    """A normalisation makes means and deviations besides its output, and its gradient reads them."""
-    graph = tofu.models.get("resnet-18", batch=2).training_graph()
+    """Gates of a cell are slices of one product, so an operation makes all four."""
+    graph = tofu.models.get("lstm", batch=2).training_graph()
     found = graph.to_networkx()
     several = [
         operation

@@ -5,7 +5,7 @@ goes once to each worker that reads it. They may have
 
     persistent_bytes    bytes that they hold throughout
     output_persists     True if the output is in persistent memory, that of the node or of one that shares its
-                        worker, and takes no more where it is made
+                        worker, and takes no more there
     colocate            a name or number; nodes with equal ones share a worker
 
 Edges may have `bytes`. Such an edge is a value of its own, besides the output of its node. If they are 0,

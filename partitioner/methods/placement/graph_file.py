@@ -23,7 +23,7 @@ LIMIT_BYTES = 1 << 29
 """The largest file that is read."""
 
 FLAGS = {"directed": True, "multigraph": False}
-"""What a file must say about its graph, if it says anything."""
+"""The flags of a graph, which a file may leave out."""
 
 
 @gc_paused()

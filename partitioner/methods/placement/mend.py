@@ -4,10 +4,10 @@
     objective    little time of computing and messages added, by moves of least cost for each byte freed
     constraints  the arena of every worker is at most its memory
 
-Live bytes are bounded first, by moves at the tick where a worker holds most (`relief`). Arenas may be larger
-than the most live bytes. If one exceeds the memory, the bound of its worker falls by the difference, and
-moves go on. A placement that is returned fits. That none is found does not prove that there is none, except
-if a node or the lasting values exceed the memory by themselves.
+Live bytes are bounded first, by moves at the tick at which a worker holds most (`relief`). Arenas may be
+larger than the most live bytes. If one exceeds the memory, the bound of its worker falls by the difference,
+and moves go on. A placement that is returned fits. That none is found does not prove that there is none,
+except if a node or the lasting values exceed the memory by themselves.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ....support.compiled import numbers, plain, zeros
 from .graph import Devices, Integers, PlacementGraph
 from .lifetimes import SCRATCH, LiveIntervals, live_intervals
 from .live_tree import peak
-from .moves import held
+from .moves import movable
 from .relief import EVERYWHERE, LESS_IN_ALL, NEAR, relieve
 
 ROUNDS = 8
@@ -98,7 +98,7 @@ def _within(
     """Return a placement whose live bytes are within limits. Raises PlanError if no moves are found."""
     if (live_intervals(graph, devices.workers, order, worker).peak_bytes <= limits).all():
         return worker
-    state = held(graph, devices, order, worker)
+    state = movable(graph, devices, order, worker)
     bounds, moved = numbers(limits.tolist()), zeros(graph.count)
     stuck: set[int] = set()
     while True:
