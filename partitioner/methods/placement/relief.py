@@ -124,7 +124,7 @@ def _move_all(placed: MovablePlacement, nodes: list[int], target: int) -> int:
 
 
 @compiled
-def _weighed(
+def _move_and_weigh(
     placed: MovablePlacement,
     limits: Numbers,
     nodes: list[int],
@@ -133,7 +133,7 @@ def _weighed(
     tick: int,
     freedom: int,
 ) -> tuple[int, int]:
-    """Return the cost of a move of a set, and the bytes that it frees at a tick; 0 if it is not allowed."""
+    """Move a set, and return the cost, and the bytes that this frees at a tick; 0 if it is not allowed."""
     before = bytes_at(placed.highest, placed.added, placed.leaves, worker, tick)
     peaks = zeros(placed.workers)
     for each in range(placed.workers):
@@ -148,8 +148,7 @@ def _weighed(
         all_excess += max(new - limits[each], 0) - max(peaks[each] - limits[each], 0)
     if rising and (freedom < LESS_IN_ALL or all_excess >= 0):
         freed = 0
-    _move_all(placed, nodes, worker)
-    return cost, freed
+    return cost, max(freed, 0)
 
 
 @compiled
@@ -207,7 +206,8 @@ def _best(
         nearest, roomiest = _nearest(placed, limits, nodes, worker), _roomiest(placed, limits, worker)
     for target in range(placed.workers):
         if target != worker and (freedom > NEAR or target in (nearest, roomiest)):
-            cost, freed = _weighed(placed, limits, nodes, worker, target, tick, freedom)
+            cost, freed = _move_and_weigh(placed, limits, nodes, worker, target, tick, freedom)
+            _move_all(placed, nodes, worker)
             if freed > 0 and (found < 0 or cost / freed < least):
                 least, found = cost / freed, target
     return least, number, found
@@ -217,35 +217,41 @@ def _best(
 def relieve(placed: MovablePlacement, limits: Numbers, moved: Numbers, worker: int, freedom: int) -> int:
     """Make moves until a worker fits its limit at the tick at which it holds most, and return their number.
 
-    `moved` counts the moves of each node. Keys in the queue may be old, so each is found again when it is
-    the least, and the move is made only if it still is.
+    `moved` counts the moves of each node. Keys in the queue may be old. A move is kept if its key, found
+    again, is still the least. If it is not allowed any more, another target is looked for.
     """
     tick = peak_tick(placed.highest, placed.leaves, worker)
     sets = _sets(placed, worker, tick)
     count, done = 0, 0
-    while (
-        done < len(sets)
-        and bytes_at(placed.highest, placed.added, placed.leaves, worker, tick) > limits[worker]
-    ):
+    while done < len(sets) and _exceeds(placed, limits, worker, tick):
         queue = [(0.0, 0, 0) for _ in range(0)]
         for place in range(done, min(done + BATCH, len(sets))):
             known = _best(placed, limits, moved, worker, tick, sets[place][1], freedom)
             if known[2] >= 0:
                 heappush(queue, known)
-        while (
-            len(queue)
-            and bytes_at(placed.highest, placed.added, placed.leaves, worker, tick) > limits[worker]
-        ):
-            known = _best(placed, limits, moved, worker, tick, heappop(queue)[1], freedom)
-            if known[2] < 0:
+        while len(queue) and _exceeds(placed, limits, worker, tick):
+            _, number, target = heappop(queue)
+            nodes = _nodes_of(placed, number, worker, tick, moved)
+            if len(nodes) == 0:
                 continue
-            if len(queue) and queue[0] < known:
-                heappush(queue, known)
+            cost, freed = _move_and_weigh(placed, limits, nodes, worker, target, tick, freedom)
+            key = (cost / freed if freed > 0 else 0.0, number, target)
+            if freed > 0 and (len(queue) == 0 or key <= queue[0]):
+                count += 1
+                for node in nodes:
+                    moved[node] += 1
                 continue
-            nodes = _nodes_of(placed, known[1], worker, tick, moved)
-            _move_all(placed, nodes, known[2])
-            count += 1
-            for node in nodes:
-                moved[node] += 1
+            _move_all(placed, nodes, worker)
+            if freed == 0:
+                key = _best(placed, limits, moved, worker, tick, number, freedom)
+            if key[2] >= 0:
+                heappush(queue, key)
         done += BATCH
     return count
+
+
+@compiled
+def _exceeds(placed: MovablePlacement, limits: Numbers, worker: int, tick: int) -> bool:
+    """Return whether a worker exceeds its limit at a tick."""
+    found = bytes_at(placed.highest, placed.added, placed.leaves, worker, tick)
+    return found > limits[worker]
