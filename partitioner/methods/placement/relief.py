@@ -17,7 +17,7 @@ those of larger values first. Ties go to lower values, then to lower workers.
 
 from __future__ import annotations
 
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 
 from ....support.compiled import Numbers, compiled, zeros
 from .live_tree import bytes_at, peak, peak_tick
@@ -52,7 +52,7 @@ def _live_bytes(placed: MovablePlacement, value: int, worker: int, tick: int) ->
 
 @compiled
 def _sets(placed: MovablePlacement, worker: int, tick: int) -> list[tuple[int, int]]:
-    """List the sets that may free memory, by bytes, as minus the bytes and a number.
+    """Return the sets that may free memory as a heap of minus the bytes and a number.
 
     Number `2 v` is value `v` and readers from the tick on, and `2 v + 1` is the value and readers up to it.
     The last number is the node of the tick.
@@ -72,7 +72,7 @@ def _sets(placed: MovablePlacement, worker: int, tick: int) -> list[tuple[int, i
         for entry in range(placed.value_firsts[node], placed.value_firsts[node + 1]):
             nbytes += _live_bytes(placed, placed.values[entry], worker, tick)
         found.append((-nbytes, 2 * len(placed.maker)))
-    found.sort()
+    heapify(found)
     return found
 
 
@@ -222,11 +222,11 @@ def relieve(placed: MovablePlacement, limits: Numbers, moved: Numbers, worker: i
     """
     tick = peak_tick(placed.highest, placed.leaves, worker)
     sets = _sets(placed, worker, tick)
-    count, done = 0, 0
-    while done < len(sets) and _exceeds(placed, limits, worker, tick):
+    count = 0
+    while len(sets) and _exceeds(placed, limits, worker, tick):
         queue = [(0.0, 0, 0) for _ in range(0)]
-        for place in range(done, min(done + BATCH, len(sets))):
-            known = _best(placed, limits, moved, worker, tick, sets[place][1], freedom)
+        for _ in range(min(BATCH, len(sets))):
+            known = _best(placed, limits, moved, worker, tick, heappop(sets)[1], freedom)
             if known[2] >= 0:
                 heappush(queue, known)
         while len(queue) and _exceeds(placed, limits, worker, tick):
@@ -246,7 +246,6 @@ def relieve(placed: MovablePlacement, limits: Numbers, moved: Numbers, worker: i
                 key = _best(placed, limits, moved, worker, tick, number, freedom)
             if key[2] >= 0:
                 heappush(queue, key)
-        done += BATCH
     return count
 
 
