@@ -58,8 +58,14 @@ def _sets(placed: MovablePlacement, worker: int, tick: int) -> list[tuple[int, i
     The last number is the node of the tick.
     """
     found = [(0, 0) for _ in range(0)]
-    for value in range(len(placed.maker)):
-        nbytes = _live_bytes(placed, value, worker, tick)
+    maker, worker_of, stay_firsts = placed.maker, placed.worker, placed.stay_firsts
+    stay_counts, stay_worker = placed.stay_counts, placed.stay_worker  # a loop reads a field at a price
+    for value in range(len(maker)):
+        here = worker_of[maker[value]] == worker
+        first = stay_firsts[value]
+        for stay in range(first, first + stay_counts[value]):
+            here = here or stay_worker[stay] == worker
+        nbytes = _live_bytes(placed, value, worker, tick) if here else 0
         if nbytes > 0:
             found.append((-nbytes, 2 * value))
             if placed.lasting[value] or placed.worker[placed.maker[value]] != worker:
