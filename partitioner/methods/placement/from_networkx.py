@@ -273,7 +273,7 @@ def _nbytes(value: object, attribute: str, where: str) -> int:
 
 def _number(value: object, attribute: str, where: str) -> float:
     """Return a number that is not negative."""
-    if type(value) not in (int, float) and (not isinstance(value, Real) or isinstance(value, bool)):
+    if isinstance(value, bool) or not isinstance(value, int | float | Real):
         raise GraphError(
             f"`{attribute}` of {where} is {_shown(value)}, a {type(value).__name__}; it must be a number"
         )

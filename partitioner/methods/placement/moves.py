@@ -186,26 +186,16 @@ def _listed(values: Integers | npt.NDArray[np.float64]) -> Numbers:
 
 
 @compiled
-def change(placed: MovablePlacement, worker: int, first: int, last: int, nbytes: int) -> None:
-    """Add bytes to what a worker holds."""
-    add(placed.highest, placed.added, placed.leaves, worker, first, last, nbytes)
+def message(latency: Numbers, per_byte: Numbers, pair: int, nbytes: int) -> int:
+    """Return the nanoseconds of a message between a pair of workers."""
+    return latency[pair] + int(nbytes * per_byte[pair] + 0.5)  # type: ignore[no-any-return]
 
 
 @compiled
-def message(placed: MovablePlacement, value: int, source: int, target: int) -> int:
-    """Return the nanoseconds in which a value goes from one worker to another one."""
-    if source == target:
-        return 0
-    pair = source * placed.workers + target
-    return placed.latency[pair] + int(placed.sent[value] * placed.per_byte[pair] + 0.5)  # type: ignore[no-any-return]
-
-
-@compiled
-def stay_of(placed: MovablePlacement, value: int, worker: int) -> int:
-    """Return the place of the stay of a value on a worker; -1 if nobody reads it there."""
-    first = placed.stay_firsts[value]
-    for stay in range(first, first + placed.stay_counts[value]):
-        if placed.stay_worker[stay] == worker:
+def stay_on(stay_worker: Numbers, first: int, count: int, worker: int) -> int:
+    """Return which of `count` stays from the first on is on a worker; -1 if nobody reads there."""
+    for stay in range(first, first + count):
+        if stay_worker[stay] == worker:
             return stay
     return -1
 
@@ -215,8 +205,9 @@ def _end_at_home(placed: MovablePlacement, value: int, home: int) -> int:
     """Return the last tick at which a value is taken from a worker, if that made it."""
     end = placed.tick[placed.maker[value]]
     first = placed.stay_firsts[value]
+    workers, firsts, lasts = placed.stay_worker, placed.stay_first, placed.stay_last
     for stay in range(first, first + placed.stay_counts[value]):
-        tick = placed.stay_last[stay] if placed.stay_worker[stay] == home else placed.stay_first[stay]
+        tick = lasts[stay] if workers[stay] == home else firsts[stay]
         if tick > end:
             end = tick
     return end  # type: ignore[no-any-return]
@@ -239,40 +230,59 @@ def place_of_reader(placed: MovablePlacement, value: int, tick: int) -> int:
 @compiled
 def _leave(placed: MovablePlacement, value: int, tick: int, worker: int, home: int) -> int:
     """Take a reader from a worker, and return the nanoseconds of the message that this saves."""
-    stay = stay_of(placed, value, worker)
+    stay = stay_on(placed.stay_worker, placed.stay_firsts[value], placed.stay_counts[value], worker)
     old_first, old_last = placed.stay_first[stay], placed.stay_last[stay]
     placed.stay_readers[stay] -= 1
     if placed.stay_readers[stay] == 0:
         if worker != home:
-            change(placed, worker, old_first, old_last, -placed.sent[value])
+            add(placed.highest, placed.added, placed.leaves, worker, old_first, old_last, -placed.sent[value])
         placed.stay_counts[value] -= 1
         last = placed.stay_firsts[value] + placed.stay_counts[value]
         placed.stay_worker[stay] = placed.stay_worker[last]
         placed.stay_first[stay] = placed.stay_first[last]
         placed.stay_last[stay] = placed.stay_last[last]
         placed.stay_readers[stay] = placed.stay_readers[last]
-        return message(placed, value, home, worker)
+        if worker == home:
+            return 0
+        pair = home * placed.workers + worker
+        return message(placed.latency, placed.per_byte, pair, placed.sent[value])
     if old_first == tick:
         place = place_of_reader(placed, value, tick) + 1
         while placed.worker[placed.readers[place]] != worker:
             place += 1
         placed.stay_first[stay] = placed.tick[placed.readers[place]]
         if worker != home:
-            change(placed, worker, old_first, placed.stay_first[stay] - 1, -placed.sent[value])
+            add(
+                placed.highest,
+                placed.added,
+                placed.leaves,
+                worker,
+                old_first,
+                placed.stay_first[stay] - 1,
+                -placed.sent[value],
+            )
     elif old_last == tick:
         place = place_of_reader(placed, value, tick) - 1
         while placed.worker[placed.readers[place]] != worker:
             place -= 1
         placed.stay_last[stay] = placed.tick[placed.readers[place]]
         if worker != home:
-            change(placed, worker, placed.stay_last[stay] + 1, old_last, -placed.sent[value])
+            add(
+                placed.highest,
+                placed.added,
+                placed.leaves,
+                worker,
+                placed.stay_last[stay] + 1,
+                old_last,
+                -placed.sent[value],
+            )
     return 0
 
 
 @compiled
 def _arrive(placed: MovablePlacement, value: int, tick: int, worker: int, home: int) -> int:
     """Bring a reader to a worker, and return the nanoseconds of the message that this adds."""
-    stay = stay_of(placed, value, worker)
+    stay = stay_on(placed.stay_worker, placed.stay_firsts[value], placed.stay_counts[value], worker)
     copied = worker != home
     if stay < 0:
         stay = placed.stay_firsts[value] + placed.stay_counts[value]
@@ -282,16 +292,35 @@ def _arrive(placed: MovablePlacement, value: int, tick: int, worker: int, home: 
         placed.stay_last[stay] = tick
         placed.stay_readers[stay] = 1
         if copied:
-            change(placed, worker, tick, tick, placed.sent[value])
-        return message(placed, value, home, worker)
+            add(placed.highest, placed.added, placed.leaves, worker, tick, tick, placed.sent[value])
+        if worker == home:
+            return 0
+        pair = home * placed.workers + worker
+        return message(placed.latency, placed.per_byte, pair, placed.sent[value])
     placed.stay_readers[stay] += 1
     if tick < placed.stay_first[stay]:
         if copied:
-            change(placed, worker, tick, placed.stay_first[stay] - 1, placed.sent[value])
+            add(
+                placed.highest,
+                placed.added,
+                placed.leaves,
+                worker,
+                tick,
+                placed.stay_first[stay] - 1,
+                placed.sent[value],
+            )
         placed.stay_first[stay] = tick
     elif tick > placed.stay_last[stay]:
         if copied:
-            change(placed, worker, placed.stay_last[stay] + 1, tick, placed.sent[value])
+            add(
+                placed.highest,
+                placed.added,
+                placed.leaves,
+                worker,
+                placed.stay_last[stay] + 1,
+                tick,
+                placed.sent[value],
+            )
         placed.stay_last[stay] = tick
     return 0
 
@@ -307,9 +336,9 @@ def _reader_moves(placed: MovablePlacement, value: int, tick: int, source: int, 
     placed.until[value] = end
     if not placed.lasting[value]:
         if end > old:
-            change(placed, home, old + 1, end, placed.stored[value])
+            add(placed.highest, placed.added, placed.leaves, home, old + 1, end, placed.stored[value])
         else:
-            change(placed, home, end + 1, old, -placed.stored[value])
+            add(placed.highest, placed.added, placed.leaves, home, end + 1, old, -placed.stored[value])
     return cost
 
 
@@ -324,17 +353,36 @@ def _value_moves(placed: MovablePlacement, value: int, source: int, target: int)
     placed.until[value] = end
     if placed.lasting[value]:
         begin, old, end = 0, placed.ticks - 1, placed.ticks - 1
-    change(placed, source, begin, old, -placed.stored[value])
-    change(placed, target, begin, end, placed.stored[value])
-    cost = 0
+    add(placed.highest, placed.added, placed.leaves, source, begin, old, -placed.stored[value])
+    add(placed.highest, placed.added, placed.leaves, target, begin, end, placed.stored[value])
+    cost, sent = 0, placed.sent[value]
     first = placed.stay_firsts[value]
     for stay in range(first, first + placed.stay_counts[value]):
         worker = placed.stay_worker[stay]
-        cost += message(placed, value, target, worker) - message(placed, value, source, worker)
+        if worker != target:
+            cost += message(placed.latency, placed.per_byte, target * placed.workers + worker, sent)
+        if worker != source:
+            cost -= message(placed.latency, placed.per_byte, source * placed.workers + worker, sent)
         if worker == source:
-            change(placed, worker, placed.stay_first[stay], placed.stay_last[stay], placed.sent[value])
+            add(
+                placed.highest,
+                placed.added,
+                placed.leaves,
+                worker,
+                placed.stay_first[stay],
+                placed.stay_last[stay],
+                placed.sent[value],
+            )
         elif worker == target:
-            change(placed, worker, placed.stay_first[stay], placed.stay_last[stay], -placed.sent[value])
+            add(
+                placed.highest,
+                placed.added,
+                placed.leaves,
+                worker,
+                placed.stay_first[stay],
+                placed.stay_last[stay],
+                -placed.sent[value],
+            )
     return cost
 
 
@@ -344,8 +392,8 @@ def move(placed: MovablePlacement, node: int, target: int) -> int:
     source, tick = placed.worker[node], placed.tick[node]
     if source == target:
         return 0
-    change(placed, source, tick, tick, -placed.scratch[node])
-    change(placed, target, tick, tick, placed.scratch[node])
+    add(placed.highest, placed.added, placed.leaves, source, tick, tick, -placed.scratch[node])
+    add(placed.highest, placed.added, placed.leaves, target, tick, tick, placed.scratch[node])
     cost = placed.nanoseconds[placed.kind[target] * placed.ticks + node]
     cost -= placed.nanoseconds[placed.kind[source] * placed.ticks + node]
     for entry in range(placed.input_firsts[node], placed.input_firsts[node + 1]):

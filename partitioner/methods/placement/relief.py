@@ -21,7 +21,7 @@ from heapq import heapify, heappop, heappush
 
 from ....support.compiled import Numbers, compiled, zeros
 from .live_tree import bytes_at, peak, peak_tick
-from .moves import MovablePlacement, move, place_of_reader, stay_of
+from .moves import MovablePlacement, move, place_of_reader, stay_on
 
 BATCH = 256
 """The number of sets that are compared with each other."""
@@ -44,7 +44,8 @@ def _live_bytes(placed: MovablePlacement, value: int, worker: int, tick: int) ->
         if placed.lasting[value] or placed.tick[maker] <= tick <= placed.until[value]:
             return placed.stored[value]  # type: ignore[no-any-return]
         return 0
-    stay = stay_of(placed, value, worker)
+    first, count = placed.stay_firsts[value], placed.stay_counts[value]
+    stay = stay_on(placed.stay_worker, first, count, worker)
     if stay >= 0 and placed.stay_first[stay] <= tick <= placed.stay_last[stay]:
         return placed.sent[value]  # type: ignore[no-any-return]
     return 0
@@ -259,4 +260,4 @@ def relieve(placed: MovablePlacement, limits: Numbers, moved: Numbers, worker: i
 def _exceeds(placed: MovablePlacement, limits: Numbers, worker: int, tick: int) -> bool:
     """Return whether a worker exceeds its limit at a tick."""
     found = bytes_at(placed.highest, placed.added, placed.leaves, worker, tick)
-    return found > limits[worker]
+    return found > int(limits[worker])
