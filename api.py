@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 
@@ -28,6 +29,7 @@ from .partitioner.methods.frontier import WHOLE, Frontier, Measured, Measures, f
 from .partitioner.methods.limit import Limit, parse_limit
 from .partitioner.methods.manual import Layouts
 from .partitioner.methods.method import Search, find_method
+from .partitioner.methods.placement.result import Placement
 from .partitioner.methods.simulated import Watch
 from .partitioner.methods.tensoropt import find_modelled_frontier
 from .partitioner.plans.plan import require_graph
@@ -48,7 +50,10 @@ from .runtime.run_settings import RunSettings
 from .simulator.simulate import simulate
 from .simulator.times import task_times
 
-__all__ = ["Context", "Module", "cpu", "frontier", "gpu", "partition"]
+if TYPE_CHECKING:
+    import networkx
+
+__all__ = ["Context", "Module", "cpu", "frontier", "gpu", "partition", "place"]
 
 RECOMPUTE = (1, 8)
 """The numbers of segments that frontiers try."""
@@ -264,6 +269,36 @@ def frontier(
     space = replace(WHOLE, keep=keep, replicate=replicate)
     search = find_frontier if cost_model == "simulated" else find_modelled_frontier
     return search(graph, workers, found, method, measures, limit_bytes, recompute, space)
+
+
+def place(
+    graph: networkx.DiGraph[Any], machine: Machine | str, workers: int, memory: int | str | None = None
+) -> Placement:
+    """Place whole nodes of a graph with costs on workers, within the memory of each.
+
+    Nodes of `graph` have `seconds`, a number or one for each kind of device by name, and `bytes`, the size of
+    their output, which goes once to each worker that reads it. Optional are `persistent_bytes`, which a node
+    holds throughout, `output_persists` if its output is part of them, and `colocate`: nodes with equal values
+    share a worker. An edge with `bytes` is a value of its own, and one with 0 bytes is order alone. A
+    training graph's `to_networkx` makes such graphs.
+
+    `machine` is a preset's name, a file or a Machine. `memory` is the most that a worker may hold, in bytes
+    or as text such as `12GB`; without it, it is what its device has. `unlimited` frees memory. The same graph
+    and machine give the same placement.
+
+    Raises GraphError for a bad graph, naming the node or edge and its attribute, PlanError for a bad number
+    of workers or if no placement is found that fits, and MachineError for a bad machine or amount of memory.
+    """
+    from .partitioner.methods.placement.devices import kinds_of
+    from .partitioner.methods.placement.from_networkx import from_networkx
+    from .partitioner.methods.placement.place_graph import place_graph
+
+    found = load_machine(machine) if isinstance(machine, str) else machine
+    if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
+        raise PlanError(f"the number of workers is {workers!r}; give a positive number")
+    limit = parse_limit(memory, "memory", None)
+    plain = from_networkx(graph, kinds_of(found, workers))
+    return place_graph(plain, found, workers, limit)
 
 
 def needs_of(graph: Graph) -> Needs:

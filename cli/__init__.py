@@ -23,6 +23,7 @@ COMMANDS = {
     "lower": "Print what every worker does, one instruction per line.",
     "models": "List the models that have a name.",
     "operators": "List the operators of the library.",
+    "place": "Place whole nodes of a graph with costs on workers.",
     "plan": "Partition a model over workers, and say what it costs.",
     "profile": "Measure this machine's processor on the programs of models.",
     "simulate": "Simulate one iteration of a plan on a machine.",

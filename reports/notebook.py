@@ -14,6 +14,7 @@ from ..partitioner.explaining.copies import kept_copies
 from ..partitioner.layouts.form_text import form_text
 from ..partitioner.layouts.step_split import Layout
 from ..partitioner.methods.frontier import Frontier
+from ..partitioner.methods.placement.result import Placement
 from ..partitioner.plans.plan import Plan
 from ..programs.memory import MemoryPlan
 from ..simulator.timeline import Timeline
@@ -25,6 +26,7 @@ from .drawing.operator import operator_drawing
 from .drawing.staircase import frontier_drawing
 from .drawing.svg import inline
 from .layers import cut_shape
+from .placement import COLUMNS, rows, summary
 from .units import format_bytes
 
 WORKERS = 2
@@ -52,6 +54,8 @@ def html(value: object) -> str:
             return _timeline(value)
         case Frontier():
             return inline(frontier_drawing([value]))
+        case Placement():
+            return f"<p>{escape(summary(value))}</p>{_table(COLUMNS, rows(value))}"
         case _:
             raise TypeError(f"a {type(value).__name__} has no page")
 

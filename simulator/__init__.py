@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .check_timeline import check_timeline
+from .operation_seconds import operation_seconds
 from .simulate import simulate
 from .timeline import Timeline
 from .versions import HeldCopy
@@ -12,7 +13,7 @@ from .versions import HeldCopy
 if TYPE_CHECKING:
     from .simulation import Simulation
 
-__all__ = ["HeldCopy", "Simulation", "Timeline", "check_timeline", "simulate"]
+__all__ = ["HeldCopy", "Simulation", "Timeline", "check_timeline", "operation_seconds", "simulate"]
 
 
 def __getattr__(name: str) -> Any:

@@ -17,8 +17,8 @@ def candidates(graph: PlacementGraph, devices: Devices) -> list[Schedule]:
 
 def least_nanoseconds(graph: PlacementGraph, devices: Devices) -> int:
     """Return a time that no placement beats: that of the longest path, or an even share of all work."""
-    fastest = graph.nanoseconds[np.unique(devices.kind)].min(axis=0)
-    ends = fastest.tolist()
+    fastest: list[int] = graph.nanoseconds[np.unique(devices.kind)].min(axis=0).tolist()
+    ends = list(fastest)
     for before, after in graph.edges[np.argsort(graph.edges[:, 1], kind="stable")].tolist():
-        ends[after] = max(ends[after], ends[before] + int(fastest[after]))
-    return max(max(ends), -(-int(fastest.sum()) // devices.workers))
+        ends[after] = max(ends[after], ends[before] + fastest[after])
+    return max(max(ends), -(-sum(fastest) // devices.workers))

@@ -5,7 +5,7 @@ goes once to each worker that reads it. They may have
 
     persistent_bytes    bytes that they hold throughout
     output_persists     True if the output is in persistent memory, that of the node or of one that shares its
-                        worker, and takes no more where it is made
+                        worker, and takes no more there
     colocate            a name or number; nodes with equal ones share a worker
 
 Edges may have `bytes`. Such an edge is a value of its own, besides the output of its node. If they are 0,
@@ -26,10 +26,14 @@ import numpy as np
 
 from ....errors import GraphError
 from ....simulator.times import NANOSECONDS
+from ....support.gc_pause import gc_paused
 from .graph import PlacementGraph, Rows
 
 if TYPE_CHECKING:
     import networkx
+
+Edges = Mapping[Any, Mapping[Any, Mapping[str, object]]]
+"""The attributes of the edges from each node to its readers."""
 
 LARGEST_BYTES = 2**48
 """The most bytes of a value."""
@@ -61,18 +65,21 @@ class PlainGraph:
     """The graph."""
 
 
+@gc_paused()
 def from_networkx(graph: networkx.DiGraph[Any], kinds: Sequence[str]) -> PlainGraph:
     """Read a graph for devices of these kinds. Its nodes keep their order as far as edges allow.
 
     Raises GraphError naming the node or edge and the attribute.
     """
     _check_graph(graph)
-    nodes = _in_order(graph)
-    _check_names((graph.nodes[node] for node in nodes), OF_NODES, "node")
-    _check_names((edge for node in nodes for edge in graph.adj[node].values()), OF_EDGES, "edge")
-    read = _Reading(graph, nodes, kinds)
+    attributes: dict[Any, Mapping[str, object]] = dict(graph.nodes(data=True))
+    edges: Edges = dict(graph.adjacency())
+    nodes = _in_order(graph, edges)
+    _check_names(attributes.values(), OF_NODES, "a node")
+    _check_names((edge for of in edges.values() for edge in of.values()), OF_EDGES, "an edge")
+    read = _Reading(edges, nodes, kinds)
     for place, node in enumerate(nodes):
-        read.add(place, node, graph.nodes[node])
+        read.add(place, node, attributes[node])
     return PlainGraph(tuple(nodes), read.result())
 
 
@@ -100,27 +107,31 @@ def _check_names(given: Iterable[Mapping[str, object]], known: Sequence[str], wh
     for name in {name: None for each in given for name in each}:
         near = [] if name in known else get_close_matches(str(name), known, 1, SIMILAR)
         if near:
-            raise GraphError(f"a {what} has the attribute {_shown(name)}; write {near[0]!r}, or another name")
+            raise GraphError(f"{what} has the attribute {_shown(name)}; write {near[0]!r}, or another name")
 
 
-def _in_order(graph: networkx.DiGraph[Any]) -> list[Any]:
+def _in_order(graph: networkx.DiGraph[Any], edges: Edges) -> list[Any]:
     """Return the nodes so that edges lead forward: always the first one that is ready.
 
     Raises GraphError naming a cycle.
     """
     given = list(graph)
     place = {node: number for number, node in enumerate(given)}
-    missing = [graph.in_degree(node) for node in given]
+    missing = [0] * len(given)
+    for readers in edges.values():
+        for reader in readers:
+            missing[place[reader]] += 1
     ready = [number for number, count in enumerate(missing) if not count]
     heapify(ready)
     found = []
     while ready:
         node = given[heappop(ready)]
         found.append(node)
-        for reader in graph.successors(node):
-            missing[place[reader]] -= 1
-            if not missing[place[reader]]:
-                heappush(ready, place[reader])
+        for reader in edges[node]:
+            number = place[reader]
+            missing[number] -= 1
+            if not missing[number]:
+                heappush(ready, number)
     if len(found) < len(given):
         left = {node for node in given if missing[place[node]]}
         raise GraphError(_cycle(graph, next(node for node in given if node in left), left))
@@ -144,11 +155,11 @@ def _cycle(graph: networkx.DiGraph[Any], node: Hashable, left: set[Any]) -> str:
 class _Reading:
     """Collects nodes and values."""
 
-    def __init__(self, graph: networkx.DiGraph[Any], nodes: list[Any], kinds: Sequence[str]) -> None:
+    def __init__(self, edges: Edges, nodes: list[Any], kinds: Sequence[str]) -> None:
         self._kinds = kinds
         self._place = {node: place for place, node in enumerate(nodes)}
         self._names = tuple(map(str, nodes))
-        self._readers_of = graph.adj
+        self._edges = edges
         self._seconds: list[list[float]] = []
         self._maker: list[int] = []
         self._sent: list[int] = []
@@ -164,7 +175,7 @@ class _Reading:
         where = f"node {node!r}"
         self._seconds.append(_seconds(given, where, self._kinds))
         common = []
-        for reader, edge in self._readers_of[node].items():
+        for reader, edge in self._edges[node].items():
             if "bytes" not in edge:
                 common.append(self._place[reader])
             elif nbytes := _nbytes(edge["bytes"], "bytes", f"the edge from {node!r} to {reader!r}"):
@@ -231,7 +242,7 @@ def _seconds(given: Mapping[str, object], where: str, kinds: Sequence[str]) -> l
     if "seconds" not in given:
         raise GraphError(f"{where} has no `seconds`; give the time that it takes")
     known = given["seconds"]
-    if not isinstance(known, Mapping):
+    if isinstance(known, int | float) or not isinstance(known, Mapping):
         return [_number(known, "seconds", where)] * len(kinds)
     missing = [kind for kind in kinds if kind not in known]
     if missing:
@@ -262,7 +273,7 @@ def _nbytes(value: object, attribute: str, where: str) -> int:
 
 def _number(value: object, attribute: str, where: str) -> float:
     """Return a number that is not negative."""
-    if not isinstance(value, Real) or isinstance(value, bool):
+    if isinstance(value, bool) or not isinstance(value, int | float | Real):
         raise GraphError(
             f"`{attribute}` of {where} is {_shown(value)}, a {type(value).__name__}; it must be a number"
         )

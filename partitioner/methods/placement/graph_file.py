@@ -23,7 +23,7 @@ LIMIT_BYTES = 1 << 29
 """The largest file that is read."""
 
 FLAGS = {"directed": True, "multigraph": False}
-"""What a file must say about its graph, if it says anything."""
+"""The flags of a graph, which a file may leave out."""
 
 
 @gc_paused()
@@ -46,31 +46,37 @@ def _decoded(document: object) -> networkx.DiGraph[Any]:
         if entry.get(flag, needed) is not needed:
             raise PlanError(f"{flag!r} is {entry[flag]!r}; it must be {str(needed).lower()}")
     found: networkx.DiGraph[Any] = networkx.DiGraph()
+    nodes: dict[str | int, dict[str, object]] = {}
     for number, given in enumerate(typed(entry["nodes"], list, "nodes")):
-        place = f"nodes[{number}]"
-        attributes = dict(typed_object(given, place))
-        name = _name(attributes, "id", place)
-        if name in found:
-            raise PlanError(f"{place} has the id {name!r} of an earlier node; give it another one")
-        found.add_node(name, **attributes)
+        name, attributes = _named(given, ("id",), "nodes", number)
+        if name[0] in nodes:
+            raise PlanError(f"nodes[{number}] has the id {name[0]!r} of an earlier node; give it another one")
+        nodes[name[0]] = attributes
+    found.add_nodes_from(nodes.items())
+    known: dict[tuple[str | int, ...], dict[str, object]] = {}
     for number, given in enumerate(typed(entry[edges], list, edges)):
-        place = f"{edges}[{number}]"
-        attributes = dict(typed_object(given, place))
-        ends = [_name(attributes, end, place) for end in ("source", "target")]
+        ends, attributes = _named(given, ("source", "target"), edges, number)
         for end in ends:
-            if end not in found:
-                raise PlanError(f"{place} names {end!r}, which is not a node; add it to `nodes`")
-        if found.has_edge(*ends):
-            raise PlanError(f"{place} is a second edge from {ends[0]!r} to {ends[1]!r}; join them")
-        found.add_edge(*ends, **attributes)
+            if end not in nodes:
+                raise PlanError(f"{edges}[{number}] names {end!r}, which is not a node; add it to `nodes`")
+        if ends in known:
+            raise PlanError(f"{edges}[{number}] is a second edge from {ends[0]!r} to {ends[1]!r}; join them")
+        known[ends] = attributes
+    found.add_edges_from((*ends, attributes) for ends, attributes in known.items())
     return found
 
 
-def _name(attributes: dict[str, object], key: str, place: str) -> str | int:
-    """Take the name of a node out of attributes."""
-    name = attributes.pop(key, None)
-    if not isinstance(name, str | int) or isinstance(name, bool):
-        raise PlanError(
-            f"{key!r} of {place} is {name!r:.60}; it must be the name of a node, text or an integer"
-        )
-    return name
+def _named(
+    given: object, keys: tuple[str, ...], where: str, number: int
+) -> tuple[tuple[str | int, ...], dict[str, object]]:
+    """Return the names of nodes under some keys of an entry, and its other attributes."""
+    if not isinstance(given, dict):
+        typed_object(given, f"{where}[{number}]")
+    attributes: dict[str, object] = dict(given)  # type: ignore[call-overload]
+    names = tuple([attributes.pop(key, None) for key in keys])
+    for key, name in zip(keys, names, strict=True):
+        if type(name) is not str and type(name) is not int:
+            raise PlanError(
+                f"{key!r} of {where}[{number}] is {name!r:.60}; it must be text or an integer, a node's name"
+            )
+    return names, attributes  # type: ignore[return-value]

@@ -136,7 +136,7 @@ def stays(graph: PlacementGraph, tick: Integers, worker: Integers) -> Stays:
 
 
 def kept_until(graph: PlacementGraph, tick: Integers, worker: Integers, found: Stays) -> Integers:
-    """Return the last tick at which each value is taken from where it is made: `[v]`."""
+    """Return the last tick at which each value is taken from its maker's worker: `[v]`."""
     until = tick[graph.maker].copy()
     at_home = found.worker == worker[graph.maker[found.value]]
     np.maximum.at(until, found.value, np.where(at_home, found.last, found.first))

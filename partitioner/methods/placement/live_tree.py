@@ -1,4 +1,4 @@
-"""Segment trees over ticks, one for each worker: add bytes to a range, find the most and where it is first.
+"""Segment trees over ticks, one for each worker: add bytes to a range, find the most and its first tick.
 
 All trees lie one after the other in two lists. A tree with `leaves` leaves, a power of two, has `2 * leaves`
 entries. Entry 1 is its root, and entries `2 e` and `2 e + 1` are below entry `e`. `highest` is the most in

@@ -4,10 +4,10 @@
     objective    little time of computing and messages added, by moves of least cost for each byte freed
     constraints  the arena of every worker is at most its memory
 
-Live bytes are bounded first, by moves at the tick where a worker holds most (`relief`). Arenas may be larger
-than the most live bytes. If one exceeds the memory, the bound of its worker falls by the difference, and
-moves go on. A placement that is returned fits. That none is found does not prove that there is none, except
-if a node or the lasting values exceed the memory by themselves.
+Live bytes are bounded first, by moves at the tick at which a worker holds most (`relief`). Arenas may be
+larger than the most live bytes. If one exceeds the memory, the bound of its worker falls by the difference,
+and moves go on. A placement that is returned fits. That none is found does not prove that there is none,
+except if a node or the lasting values exceed the memory by themselves.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ....support.compiled import numbers, plain, zeros
 from .graph import Devices, Integers, PlacementGraph
 from .lifetimes import SCRATCH, LiveIntervals, live_intervals
 from .live_tree import peak
-from .moves import held
+from .moves import movable
 from .relief import EVERYWHERE, LESS_IN_ALL, NEAR, relieve
 
 ROUNDS = 8
@@ -57,15 +57,13 @@ def mend(graph: PlacementGraph, devices: Devices, order: Integers, worker: Integ
 
 def check_least(graph: PlacementGraph, memory: Integers) -> None:
     """Raise PlanError if a node alone, or all lasting values together, exceed the memory of the devices."""
-    value = graph.readers.row_of_entries
-    needed = graph.scratch_bytes.copy()
-    np.add.at(needed, graph.maker, graph.stored_bytes)
-    np.add.at(needed, graph.readers.entries, np.minimum(graph.stored_bytes, graph.sent_bytes)[value])
-    largest = int(needed.argmax()) if graph.count else 0
-    if graph.count and needed[largest] > memory.max():
+    needed = least_bytes(graph)
+    largest = int(needed.argmax())
+    if needed[largest] > memory.max():
         raise PlanError(
             f"node {graph.names[largest]!r} alone needs {needed[largest]:,} bytes for what it reads, makes "
-            f"and works in; the largest device has {memory.max():,}; use larger devices, or split the node"
+            f"and works in, and for what lasts on its worker; the largest device has {memory.max():,}; use "
+            f"larger devices, or split the node"
         )
     lasting = int(graph.stored_bytes[graph.lasting].sum())
     if lasting > memory.sum():
@@ -75,13 +73,32 @@ def check_least(graph: PlacementGraph, memory: Integers) -> None:
         )
 
 
+def least_bytes(graph: PlacementGraph) -> Integers:
+    """Return the bytes that the worker of each node holds at least when it runs.
+
+    These are its scratch, its own values and those that it reads, and what lasts of the nodes that share its
+    worker. A value that is read may be a copy, or overwrite another one.
+    """
+    value, reader = graph.readers.row_of_entries, graph.readers.entries
+    leader = graph.leader[graph.maker]
+    passing = np.where(graph.lasting, 0, graph.stored_bytes)
+    near = leader[value] == graph.leader[reader]
+    found = graph.scratch_bytes.copy()
+    np.add.at(found, graph.maker, passing)
+    nearby, distant = passing[value], np.minimum(graph.stored_bytes, graph.sent_bytes)[value]
+    np.add.at(found, reader, np.where(near, nearby, distant))
+    lasting = np.zeros(graph.count, np.int64)
+    np.add.at(lasting, leader[graph.lasting], graph.stored_bytes[graph.lasting])
+    return found + lasting[graph.leader]
+
+
 def _within(
     graph: PlacementGraph, devices: Devices, order: Integers, worker: Integers, limits: Integers
 ) -> Integers:
     """Return a placement whose live bytes are within limits. Raises PlanError if no moves are found."""
     if (live_intervals(graph, devices.workers, order, worker).peak_bytes <= limits).all():
         return worker
-    state = held(graph, devices, order, worker)
+    state = movable(graph, devices, order, worker)
     bounds, moved = numbers(limits.tolist()), zeros(graph.count)
     stuck: set[int] = set()
     while True:

@@ -1,9 +1,9 @@
-"""What workers hold while nodes move between them, and the time that moves cost, all exactly.
+"""Placements whose nodes move: what workers hold then, and the time that moves cost, all exactly.
 
 A move of a node changes the stays of what it reads on two workers, the makers' intervals of these values, and
 where its own values live. It takes time in its values and those that it reads, times the workers that read
 each, times the logarithm of ticks. Moving the node back undoes it. Followers move with their leader, one
-after the other: see `Held.groups`.
+after the other: see `MovablePlacement.groups`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .lifetimes import kept_until, live_intervals, stays, ticks_of
 from .live_tree import add, built
 
 
-class Held(NamedTuple):
+class MovablePlacement(NamedTuple):
     """A placement in a fixed order, with all that changes when nodes move, as loops take it."""
 
     workers: int
@@ -71,13 +71,13 @@ class Held(NamedTuple):
     """The bytes of a copy of each value."""
 
     stored: Numbers
-    """The bytes of each value where it is made."""
+    """The bytes of each value on its maker's worker."""
 
     lasting: Numbers
     """1 if a value lives throughout, else 0."""
 
     until: Numbers
-    """The last tick at which each value is taken from where it is made."""
+    """The last tick at which each value is taken from its maker's worker."""
 
     scratch: Numbers
     """The scratch bytes of each node."""
@@ -125,7 +125,7 @@ class Held(NamedTuple):
     """Zeros for each node, which loops leave as they find them."""
 
 
-def held(graph: PlacementGraph, devices: Devices, order: Integers, worker: Integers) -> Held:
+def movable(graph: PlacementGraph, devices: Devices, order: Integers, worker: Integers) -> MovablePlacement:
     """Return what workers hold under a placement whose nodes run in an order."""
     tick = ticks_of(order)
     found = stays(graph, tick, worker)
@@ -143,7 +143,7 @@ def held(graph: PlacementGraph, devices: Devices, order: Integers, worker: Integ
         spread[at] = column
         return _listed(spread)
 
-    return Held(
+    return MovablePlacement(
         devices.workers,
         graph.count,
         _listed(tick),
@@ -186,49 +186,41 @@ def _listed(values: Integers | npt.NDArray[np.float64]) -> Numbers:
 
 
 @compiled
-def change(held: Held, worker: int, first: int, last: int, nbytes: int) -> None:
-    """Add bytes to what a worker holds."""
-    add(held.highest, held.added, held.leaves, worker, first, last, nbytes)
+def message(latency: Numbers, per_byte: Numbers, pair: int, nbytes: int) -> int:
+    """Return the nanoseconds of a message between a pair of workers."""
+    return latency[pair] + int(nbytes * per_byte[pair] + 0.5)  # type: ignore[no-any-return]
 
 
 @compiled
-def message(held: Held, value: int, source: int, target: int) -> int:
-    """Return the nanoseconds in which a value goes from one worker to another one."""
-    if source == target:
-        return 0
-    pair = source * held.workers + target
-    return held.latency[pair] + int(held.sent[value] * held.per_byte[pair] + 0.5)  # type: ignore[no-any-return]
-
-
-@compiled
-def stay_of(held: Held, value: int, worker: int) -> int:
-    """Return the place of the stay of a value on a worker; -1 if nobody reads it there."""
-    first = held.stay_firsts[value]
-    for stay in range(first, first + held.stay_counts[value]):
-        if held.stay_worker[stay] == worker:
+def stay_on(stay_worker: Numbers, first: int, count: int, worker: int) -> int:
+    """Return which of `count` stays from the first on is on a worker; -1 if nobody reads there."""
+    for stay in range(first, first + count):
+        if stay_worker[stay] == worker:
             return stay
     return -1
 
 
 @compiled
-def _end_at_home(held: Held, value: int, home: int) -> int:
+def _end_at_home(placed: MovablePlacement, value: int, home: int) -> int:
     """Return the last tick at which a value is taken from a worker, if that made it."""
-    end = held.tick[held.maker[value]]
-    first = held.stay_firsts[value]
-    for stay in range(first, first + held.stay_counts[value]):
-        tick = held.stay_last[stay] if held.stay_worker[stay] == home else held.stay_first[stay]
+    end = placed.tick[placed.maker[value]]
+    first = placed.stay_firsts[value]
+    workers, firsts, lasts = placed.stay_worker, placed.stay_first, placed.stay_last
+    for stay in range(first, first + placed.stay_counts[value]):
+        tick = lasts[stay] if workers[stay] == home else firsts[stay]
         if tick > end:
             end = tick
     return end  # type: ignore[no-any-return]
 
 
 @compiled
-def place_of_reader(held: Held, value: int, tick: int) -> int:
+def place_of_reader(placed: MovablePlacement, value: int, tick: int) -> int:
     """Return the first place among the readers of a value from which on they read at a tick or later."""
-    low, high = held.reader_firsts[value], held.reader_firsts[value + 1]
+    low: int = placed.reader_firsts[value]
+    high: int = placed.reader_firsts[value + 1]
     while low < high:
         middle = (low + high) // 2
-        if held.tick[held.readers[middle]] < tick:
+        if placed.tick[placed.readers[middle]] < tick:
             low = middle + 1
         else:
             high = middle
@@ -236,116 +228,177 @@ def place_of_reader(held: Held, value: int, tick: int) -> int:
 
 
 @compiled
-def _leave(held: Held, value: int, tick: int, worker: int, home: int) -> int:
+def _leave(placed: MovablePlacement, value: int, tick: int, worker: int, home: int) -> int:
     """Take a reader from a worker, and return the nanoseconds of the message that this saves."""
-    stay = stay_of(held, value, worker)
-    old_first, old_last = held.stay_first[stay], held.stay_last[stay]
-    held.stay_readers[stay] -= 1
-    if held.stay_readers[stay] == 0:
+    stay = stay_on(placed.stay_worker, placed.stay_firsts[value], placed.stay_counts[value], worker)
+    old_first, old_last = placed.stay_first[stay], placed.stay_last[stay]
+    placed.stay_readers[stay] -= 1
+    if placed.stay_readers[stay] == 0:
         if worker != home:
-            change(held, worker, old_first, old_last, -held.sent[value])
-        held.stay_counts[value] -= 1
-        last = held.stay_firsts[value] + held.stay_counts[value]
-        held.stay_worker[stay] = held.stay_worker[last]
-        held.stay_first[stay] = held.stay_first[last]
-        held.stay_last[stay] = held.stay_last[last]
-        held.stay_readers[stay] = held.stay_readers[last]
-        return message(held, value, home, worker)
+            add(placed.highest, placed.added, placed.leaves, worker, old_first, old_last, -placed.sent[value])
+        placed.stay_counts[value] -= 1
+        last = placed.stay_firsts[value] + placed.stay_counts[value]
+        placed.stay_worker[stay] = placed.stay_worker[last]
+        placed.stay_first[stay] = placed.stay_first[last]
+        placed.stay_last[stay] = placed.stay_last[last]
+        placed.stay_readers[stay] = placed.stay_readers[last]
+        if worker == home:
+            return 0
+        pair = home * placed.workers + worker
+        return message(placed.latency, placed.per_byte, pair, placed.sent[value])
     if old_first == tick:
-        place = place_of_reader(held, value, tick) + 1
-        while held.worker[held.readers[place]] != worker:
+        place = place_of_reader(placed, value, tick) + 1
+        while placed.worker[placed.readers[place]] != worker:
             place += 1
-        held.stay_first[stay] = held.tick[held.readers[place]]
+        placed.stay_first[stay] = placed.tick[placed.readers[place]]
         if worker != home:
-            change(held, worker, old_first, held.stay_first[stay] - 1, -held.sent[value])
+            add(
+                placed.highest,
+                placed.added,
+                placed.leaves,
+                worker,
+                old_first,
+                placed.stay_first[stay] - 1,
+                -placed.sent[value],
+            )
     elif old_last == tick:
-        place = place_of_reader(held, value, tick) - 1
-        while held.worker[held.readers[place]] != worker:
+        place = place_of_reader(placed, value, tick) - 1
+        while placed.worker[placed.readers[place]] != worker:
             place -= 1
-        held.stay_last[stay] = held.tick[held.readers[place]]
+        placed.stay_last[stay] = placed.tick[placed.readers[place]]
         if worker != home:
-            change(held, worker, held.stay_last[stay] + 1, old_last, -held.sent[value])
+            add(
+                placed.highest,
+                placed.added,
+                placed.leaves,
+                worker,
+                placed.stay_last[stay] + 1,
+                old_last,
+                -placed.sent[value],
+            )
     return 0
 
 
 @compiled
-def _arrive(held: Held, value: int, tick: int, worker: int, home: int) -> int:
+def _arrive(placed: MovablePlacement, value: int, tick: int, worker: int, home: int) -> int:
     """Bring a reader to a worker, and return the nanoseconds of the message that this adds."""
-    stay = stay_of(held, value, worker)
+    stay = stay_on(placed.stay_worker, placed.stay_firsts[value], placed.stay_counts[value], worker)
     copied = worker != home
     if stay < 0:
-        stay = held.stay_firsts[value] + held.stay_counts[value]
-        held.stay_counts[value] += 1
-        held.stay_worker[stay] = worker
-        held.stay_first[stay] = tick
-        held.stay_last[stay] = tick
-        held.stay_readers[stay] = 1
+        stay = placed.stay_firsts[value] + placed.stay_counts[value]
+        placed.stay_counts[value] += 1
+        placed.stay_worker[stay] = worker
+        placed.stay_first[stay] = tick
+        placed.stay_last[stay] = tick
+        placed.stay_readers[stay] = 1
         if copied:
-            change(held, worker, tick, tick, held.sent[value])
-        return message(held, value, home, worker)
-    held.stay_readers[stay] += 1
-    if tick < held.stay_first[stay]:
+            add(placed.highest, placed.added, placed.leaves, worker, tick, tick, placed.sent[value])
+        if worker == home:
+            return 0
+        pair = home * placed.workers + worker
+        return message(placed.latency, placed.per_byte, pair, placed.sent[value])
+    placed.stay_readers[stay] += 1
+    if tick < placed.stay_first[stay]:
         if copied:
-            change(held, worker, tick, held.stay_first[stay] - 1, held.sent[value])
-        held.stay_first[stay] = tick
-    elif tick > held.stay_last[stay]:
+            add(
+                placed.highest,
+                placed.added,
+                placed.leaves,
+                worker,
+                tick,
+                placed.stay_first[stay] - 1,
+                placed.sent[value],
+            )
+        placed.stay_first[stay] = tick
+    elif tick > placed.stay_last[stay]:
         if copied:
-            change(held, worker, held.stay_last[stay] + 1, tick, held.sent[value])
-        held.stay_last[stay] = tick
+            add(
+                placed.highest,
+                placed.added,
+                placed.leaves,
+                worker,
+                placed.stay_last[stay] + 1,
+                tick,
+                placed.sent[value],
+            )
+        placed.stay_last[stay] = tick
     return 0
 
 
 @compiled
-def _reader_moves(held: Held, value: int, tick: int, source: int, target: int) -> int:
+def _reader_moves(placed: MovablePlacement, value: int, tick: int, source: int, target: int) -> int:
     """Move a reader of a value that is made elsewhere, and return the nanoseconds of messages added."""
-    home = held.worker[held.maker[value]]
-    cost = -_leave(held, value, tick, source, home)
-    cost += _arrive(held, value, tick, target, home)
-    old = held.until[value]
-    end = _end_at_home(held, value, home)
-    held.until[value] = end
-    if not held.lasting[value]:
+    home = placed.worker[placed.maker[value]]
+    cost = -_leave(placed, value, tick, source, home)
+    cost += _arrive(placed, value, tick, target, home)
+    old = placed.until[value]
+    end = _end_at_home(placed, value, home)
+    placed.until[value] = end
+    if not placed.lasting[value]:
         if end > old:
-            change(held, home, old + 1, end, held.stored[value])
+            add(placed.highest, placed.added, placed.leaves, home, old + 1, end, placed.stored[value])
         else:
-            change(held, home, end + 1, old, -held.stored[value])
+            add(placed.highest, placed.added, placed.leaves, home, end + 1, old, -placed.stored[value])
     return cost
 
 
 @compiled
-def _value_moves(held: Held, value: int, source: int, target: int) -> int:
+def _value_moves(placed: MovablePlacement, value: int, source: int, target: int) -> int:
     """Move a value with its maker, and return the nanoseconds of messages added."""
-    begin, old, end = held.tick[held.maker[value]], held.until[value], _end_at_home(held, value, target)
-    held.until[value] = end
-    if held.lasting[value]:
-        begin, old, end = 0, held.ticks - 1, held.ticks - 1
-    change(held, source, begin, old, -held.stored[value])
-    change(held, target, begin, end, held.stored[value])
-    cost = 0
-    first = held.stay_firsts[value]
-    for stay in range(first, first + held.stay_counts[value]):
-        worker = held.stay_worker[stay]
-        cost += message(held, value, target, worker) - message(held, value, source, worker)
+    begin, old, end = (
+        placed.tick[placed.maker[value]],
+        placed.until[value],
+        _end_at_home(placed, value, target),
+    )
+    placed.until[value] = end
+    if placed.lasting[value]:
+        begin, old, end = 0, placed.ticks - 1, placed.ticks - 1
+    add(placed.highest, placed.added, placed.leaves, source, begin, old, -placed.stored[value])
+    add(placed.highest, placed.added, placed.leaves, target, begin, end, placed.stored[value])
+    cost, sent = 0, placed.sent[value]
+    first = placed.stay_firsts[value]
+    for stay in range(first, first + placed.stay_counts[value]):
+        worker = placed.stay_worker[stay]
+        if worker != target:
+            cost += message(placed.latency, placed.per_byte, target * placed.workers + worker, sent)
+        if worker != source:
+            cost -= message(placed.latency, placed.per_byte, source * placed.workers + worker, sent)
         if worker == source:
-            change(held, worker, held.stay_first[stay], held.stay_last[stay], held.sent[value])
+            add(
+                placed.highest,
+                placed.added,
+                placed.leaves,
+                worker,
+                placed.stay_first[stay],
+                placed.stay_last[stay],
+                placed.sent[value],
+            )
         elif worker == target:
-            change(held, worker, held.stay_first[stay], held.stay_last[stay], -held.sent[value])
+            add(
+                placed.highest,
+                placed.added,
+                placed.leaves,
+                worker,
+                placed.stay_first[stay],
+                placed.stay_last[stay],
+                -placed.sent[value],
+            )
     return cost
 
 
 @compiled
-def move(held: Held, node: int, target: int) -> int:
+def move(placed: MovablePlacement, node: int, target: int) -> int:
     """Move a node to another worker, and return the nanoseconds of computing and of messages added."""
-    source, tick = held.worker[node], held.tick[node]
+    source, tick = placed.worker[node], placed.tick[node]
     if source == target:
         return 0
-    change(held, source, tick, tick, -held.scratch[node])
-    change(held, target, tick, tick, held.scratch[node])
-    cost = held.nanoseconds[held.kind[target] * held.ticks + node]
-    cost -= held.nanoseconds[held.kind[source] * held.ticks + node]
-    for entry in range(held.input_firsts[node], held.input_firsts[node + 1]):
-        cost += _reader_moves(held, held.inputs[entry], tick, source, target)
-    for entry in range(held.value_firsts[node], held.value_firsts[node + 1]):
-        cost += _value_moves(held, held.values[entry], source, target)
-    held.worker[node] = target
+    add(placed.highest, placed.added, placed.leaves, source, tick, tick, -placed.scratch[node])
+    add(placed.highest, placed.added, placed.leaves, target, tick, tick, placed.scratch[node])
+    cost = placed.nanoseconds[placed.kind[target] * placed.ticks + node]
+    cost -= placed.nanoseconds[placed.kind[source] * placed.ticks + node]
+    for entry in range(placed.input_firsts[node], placed.input_firsts[node + 1]):
+        cost += _reader_moves(placed, placed.inputs[entry], tick, source, target)
+    for entry in range(placed.value_firsts[node], placed.value_firsts[node + 1]):
+        cost += _value_moves(placed, placed.values[entry], source, target)
+    placed.worker[node] = target
     return cost  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""Free memory on a worker at the tick where it holds most, by moves of least cost for each byte.
+"""Free memory on a worker at the tick at which it holds most, by moves of least cost for each byte.
 
 A value that is live on the worker at that tick is freed there by few sets of nodes. One has its maker, if it
 is there, and all readers on the worker from the tick on. If the value lasts or is a copy, another one has the
@@ -17,11 +17,11 @@ those of larger values first. Ties go to lower values, then to lower workers.
 
 from __future__ import annotations
 
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 
 from ....support.compiled import Numbers, compiled, zeros
 from .live_tree import bytes_at, peak, peak_tick
-from .moves import Held, move, place_of_reader, stay_of
+from .moves import MovablePlacement, move, place_of_reader, stay_on
 
 BATCH = 256
 """The number of sets that are compared with each other."""
@@ -37,76 +37,83 @@ NEAR, EVERYWHERE, LESS_IN_ALL = range(3)
 
 
 @compiled
-def _live_bytes(held: Held, value: int, worker: int, tick: int) -> int:
+def _live_bytes(placed: MovablePlacement, value: int, worker: int, tick: int) -> int:
     """Return the bytes of a value that a worker holds at a tick."""
-    maker = held.maker[value]
-    if held.worker[maker] == worker:
-        if held.lasting[value] or held.tick[maker] <= tick <= held.until[value]:
-            return held.stored[value]  # type: ignore[no-any-return]
+    maker = placed.maker[value]
+    if placed.worker[maker] == worker:
+        if placed.lasting[value] or placed.tick[maker] <= tick <= placed.until[value]:
+            return placed.stored[value]  # type: ignore[no-any-return]
         return 0
-    stay = stay_of(held, value, worker)
-    if stay >= 0 and held.stay_first[stay] <= tick <= held.stay_last[stay]:
-        return held.sent[value]  # type: ignore[no-any-return]
+    first, count = placed.stay_firsts[value], placed.stay_counts[value]
+    stay = stay_on(placed.stay_worker, first, count, worker)
+    if stay >= 0 and placed.stay_first[stay] <= tick <= placed.stay_last[stay]:
+        return placed.sent[value]  # type: ignore[no-any-return]
     return 0
 
 
 @compiled
-def _sets(held: Held, worker: int, tick: int) -> list[tuple[int, int]]:
-    """List the sets that may free memory, by bytes, as minus the bytes and a number.
+def _sets(placed: MovablePlacement, worker: int, tick: int) -> list[tuple[int, int]]:
+    """Return the sets that may free memory as a heap of minus the bytes and a number.
 
     Number `2 v` is value `v` and readers from the tick on, and `2 v + 1` is the value and readers up to it.
     The last number is the node of the tick.
     """
     found = [(0, 0) for _ in range(0)]
-    for value in range(len(held.maker)):
-        nbytes = _live_bytes(held, value, worker, tick)
+    maker, worker_of, stay_firsts = placed.maker, placed.worker, placed.stay_firsts
+    stay_counts, stay_worker = placed.stay_counts, placed.stay_worker  # a loop reads a field at a price
+    for value in range(len(maker)):
+        here = worker_of[maker[value]] == worker
+        first = stay_firsts[value]
+        for stay in range(first, first + stay_counts[value]):
+            here = here or stay_worker[stay] == worker
+        nbytes = _live_bytes(placed, value, worker, tick) if here else 0
         if nbytes > 0:
             found.append((-nbytes, 2 * value))
-            if held.lasting[value] or held.worker[held.maker[value]] != worker:
+            if placed.lasting[value] or placed.worker[placed.maker[value]] != worker:
                 found.append((-nbytes, 2 * value + 1))
-    node = held.order[tick]
-    if held.worker[node] == worker:
-        nbytes = held.scratch[node]
-        for entry in range(held.input_firsts[node], held.input_firsts[node + 1]):
-            nbytes += _live_bytes(held, held.inputs[entry], worker, tick)
-        for entry in range(held.value_firsts[node], held.value_firsts[node + 1]):
-            nbytes += _live_bytes(held, held.values[entry], worker, tick)
-        found.append((-nbytes, 2 * len(held.maker)))
-    found.sort()
+    node = placed.order[tick]
+    if placed.worker[node] == worker:
+        nbytes = placed.scratch[node]
+        for entry in range(placed.input_firsts[node], placed.input_firsts[node + 1]):
+            nbytes += _live_bytes(placed, placed.inputs[entry], worker, tick)
+        for entry in range(placed.value_firsts[node], placed.value_firsts[node + 1]):
+            nbytes += _live_bytes(placed, placed.values[entry], worker, tick)
+        found.append((-nbytes, 2 * len(placed.maker)))
+    heapify(found)
     return found
 
 
 @compiled
-def _join(held: Held, nodes: list[int], node: int) -> None:
+def _join(placed: MovablePlacement, nodes: list[int], node: int) -> None:
     """Add a node, and those that share its worker, to a set."""
-    leader = held.leader[node]
-    if not held.marked[leader]:
-        held.marked[leader] = 1
-        for entry in range(held.group_firsts[leader], held.group_firsts[leader + 1]):
-            nodes.append(held.groups[entry])
+    leader = placed.leader[node]
+    if not placed.marked[leader]:
+        placed.marked[leader] = 1
+        for entry in range(placed.group_firsts[leader], placed.group_firsts[leader + 1]):
+            nodes.append(placed.groups[entry])
 
 
 @compiled
-def _nodes_of(held: Held, number: int, worker: int, tick: int, moved: Numbers) -> list[int]:
+def _nodes_of(placed: MovablePlacement, number: int, worker: int, tick: int, moved: Numbers) -> list[int]:
     """Return the nodes of a set; none if they are more than `MOST_NODES` or one has moved too often."""
     nodes = [0 for _ in range(0)]
-    if number == 2 * len(held.maker):
-        _join(held, nodes, held.order[tick])
+    if number == 2 * len(placed.maker):
+        _join(placed, nodes, placed.order[tick])
     else:
         value = number // 2
-        if held.worker[held.maker[value]] == worker:
-            _join(held, nodes, held.maker[value])
-        first, last = held.reader_firsts[value], held.reader_firsts[value + 1]
+        if placed.worker[placed.maker[value]] == worker:
+            _join(placed, nodes, placed.maker[value])
+        first, last = placed.reader_firsts[value], placed.reader_firsts[value + 1]
         if number % 2:
-            last = place_of_reader(held, value, tick + 1)
+            last = place_of_reader(placed, value, tick + 1)
         else:
-            first = place_of_reader(held, value, tick)
+            first = place_of_reader(placed, value, tick)
         for place in range(first, last):
-            if held.worker[held.readers[place]] == worker and len(nodes) <= MOST_NODES:
-                _join(held, nodes, held.readers[place])
+            if placed.worker[placed.readers[place]] == worker and len(nodes) <= MOST_NODES:
+                _join(placed, nodes, placed.readers[place])
     allowed = len(nodes) <= MOST_NODES
     for node in nodes:
-        held.marked[held.leader[node]] = 0
+        placed.marked[placed.leader[node]] = 0
         if moved[node] >= MOST_MOVES:
             allowed = False
     if not allowed:
@@ -115,64 +122,69 @@ def _nodes_of(held: Held, number: int, worker: int, tick: int, moved: Numbers) -
 
 
 @compiled
-def _move_all(held: Held, nodes: list[int], target: int) -> int:
+def _move_all(placed: MovablePlacement, nodes: list[int], target: int) -> int:
     """Move all nodes of a set, and return the cost."""
     cost = 0
     for node in nodes:
-        cost += move(held, node, target)
+        cost += move(placed, node, target)
     return cost
 
 
 @compiled
-def _weighed(
-    held: Held, limits: Numbers, nodes: list[int], worker: int, target: int, tick: int, freedom: int
+def _move_and_weigh(
+    placed: MovablePlacement,
+    limits: Numbers,
+    nodes: list[int],
+    worker: int,
+    target: int,
+    tick: int,
+    freedom: int,
 ) -> tuple[int, int]:
-    """Return the cost of a move of a set, and the bytes that it frees at a tick; 0 if it is not allowed."""
-    before = bytes_at(held.highest, held.added, held.leaves, worker, tick)
-    peaks = zeros(held.workers)
-    for each in range(held.workers):
-        peaks[each] = peak(held.highest, held.leaves, each)
-    cost = _move_all(held, nodes, target)
-    freed = before - bytes_at(held.highest, held.added, held.leaves, worker, tick)
+    """Move a set, and return the cost, and the bytes that this frees at a tick; 0 if it is not allowed."""
+    before = bytes_at(placed.highest, placed.added, placed.leaves, worker, tick)
+    peaks = zeros(placed.workers)
+    for each in range(placed.workers):
+        peaks[each] = peak(placed.highest, placed.leaves, each)
+    cost = _move_all(placed, nodes, target)
+    freed = before - bytes_at(placed.highest, placed.added, placed.leaves, worker, tick)
     rising, all_excess = False, 0
-    for each in range(held.workers):
-        new = peak(held.highest, held.leaves, each)
+    for each in range(placed.workers):
+        new = peak(placed.highest, placed.leaves, each)
         if new > limits[each] and new > peaks[each]:
             rising = True
         all_excess += max(new - limits[each], 0) - max(peaks[each] - limits[each], 0)
     if rising and (freedom < LESS_IN_ALL or all_excess >= 0):
         freed = 0
-    _move_all(held, nodes, worker)
-    return cost, freed
+    return cost, max(freed, 0)
 
 
 @compiled
-def _nearest(held: Held, limits: Numbers, nodes: list[int], worker: int) -> int:
+def _nearest(placed: MovablePlacement, limits: Numbers, nodes: list[int], worker: int) -> int:
     """Return the worker with room that makes or reads most bytes of what a set touches; -1 if none does."""
-    near = zeros(held.workers)
+    near = zeros(placed.workers)
     for node in nodes:
-        for entry in range(held.input_firsts[node], held.input_firsts[node + 1]):
-            value = held.inputs[entry]
-            near[held.worker[held.maker[value]]] += held.sent[value]
-        for entry in range(held.value_firsts[node], held.value_firsts[node + 1]):
-            value = held.values[entry]
-            first = held.stay_firsts[value]
-            for stay in range(first, first + held.stay_counts[value]):
-                near[held.stay_worker[stay]] += held.sent[value]
+        for entry in range(placed.input_firsts[node], placed.input_firsts[node + 1]):
+            value = placed.inputs[entry]
+            near[placed.worker[placed.maker[value]]] += placed.sent[value]
+        for entry in range(placed.value_firsts[node], placed.value_firsts[node + 1]):
+            value = placed.values[entry]
+            first = placed.stay_firsts[value]
+            for stay in range(first, first + placed.stay_counts[value]):
+                near[placed.stay_worker[stay]] += placed.sent[value]
     found = -1
-    for each in range(held.workers):
-        roomy = peak(held.highest, held.leaves, each) < limits[each]
+    for each in range(placed.workers):
+        roomy = peak(placed.highest, placed.leaves, each) < limits[each]
         if each != worker and roomy and near[each] > (near[found] if found >= 0 else 0):
             found = each
     return found
 
 
 @compiled
-def _roomiest(held: Held, limits: Numbers, worker: int) -> int:
+def _roomiest(placed: MovablePlacement, limits: Numbers, worker: int) -> int:
     """Return the other worker that is furthest below its limit; the first of several."""
     found, most = -1, 0
-    for each in range(held.workers):
-        room = limits[each] - peak(held.highest, held.leaves, each)
+    for each in range(placed.workers):
+        room = limits[each] - peak(placed.highest, placed.leaves, each)
         if each != worker and (found < 0 or room > most):
             found, most = each, room
     return found
@@ -180,54 +192,72 @@ def _roomiest(held: Held, limits: Numbers, worker: int) -> int:
 
 @compiled
 def _best(
-    held: Held, limits: Numbers, moved: Numbers, worker: int, tick: int, number: int, freedom: int
+    placed: MovablePlacement,
+    limits: Numbers,
+    moved: Numbers,
+    worker: int,
+    tick: int,
+    number: int,
+    freedom: int,
 ) -> tuple[float, int, int]:
     """Return the least cost for each byte of moves of a set, its number and the target.
 
     The target is -1 if none is allowed.
     """
-    nodes = _nodes_of(held, number, worker, tick, moved)
+    nodes = _nodes_of(placed, number, worker, tick, moved)
     least, found = 0.0, -1
     if len(nodes) == 0:
         return least, number, found
     nearest, roomiest = -1, -1
     if freedom == NEAR:
-        nearest, roomiest = _nearest(held, limits, nodes, worker), _roomiest(held, limits, worker)
-    for target in range(held.workers):
+        nearest, roomiest = _nearest(placed, limits, nodes, worker), _roomiest(placed, limits, worker)
+    for target in range(placed.workers):
         if target != worker and (freedom > NEAR or target in (nearest, roomiest)):
-            cost, freed = _weighed(held, limits, nodes, worker, target, tick, freedom)
+            cost, freed = _move_and_weigh(placed, limits, nodes, worker, target, tick, freedom)
+            _move_all(placed, nodes, worker)
             if freed > 0 and (found < 0 or cost / freed < least):
                 least, found = cost / freed, target
     return least, number, found
 
 
 @compiled
-def relieve(held: Held, limits: Numbers, moved: Numbers, worker: int, freedom: int) -> int:
-    """Make moves until a worker fits its limit at the tick where it holds most, and return their number.
+def relieve(placed: MovablePlacement, limits: Numbers, moved: Numbers, worker: int, freedom: int) -> int:
+    """Make moves until a worker fits its limit at the tick at which it holds most, and return their number.
 
-    `moved` counts the moves of each node. Keys in the queue may be old, so each is found again when it is
-    the least, and the move is made only if it still is.
+    `moved` counts the moves of each node. Keys in the queue may be old. A move is kept if its key, found
+    again, is still the least. If it is not allowed any more, another target is looked for.
     """
-    tick = peak_tick(held.highest, held.leaves, worker)
-    sets = _sets(held, worker, tick)
-    count, done = 0, 0
-    while done < len(sets) and bytes_at(held.highest, held.added, held.leaves, worker, tick) > limits[worker]:
+    tick = peak_tick(placed.highest, placed.leaves, worker)
+    sets = _sets(placed, worker, tick)
+    count = 0
+    while len(sets) and _exceeds(placed, limits, worker, tick):
         queue = [(0.0, 0, 0) for _ in range(0)]
-        for place in range(done, min(done + BATCH, len(sets))):
-            known = _best(held, limits, moved, worker, tick, sets[place][1], freedom)
+        for _ in range(min(BATCH, len(sets))):
+            known = _best(placed, limits, moved, worker, tick, heappop(sets)[1], freedom)
             if known[2] >= 0:
                 heappush(queue, known)
-        while len(queue) and bytes_at(held.highest, held.added, held.leaves, worker, tick) > limits[worker]:
-            known = _best(held, limits, moved, worker, tick, heappop(queue)[1], freedom)
-            if known[2] < 0:
+        while len(queue) and _exceeds(placed, limits, worker, tick):
+            _, number, target = heappop(queue)
+            nodes = _nodes_of(placed, number, worker, tick, moved)
+            if len(nodes) == 0:
                 continue
-            if len(queue) and queue[0] < known:
-                heappush(queue, known)
+            cost, freed = _move_and_weigh(placed, limits, nodes, worker, target, tick, freedom)
+            key = (cost / freed if freed > 0 else 0.0, number, target)
+            if freed > 0 and (len(queue) == 0 or key <= queue[0]):
+                count += 1
+                for node in nodes:
+                    moved[node] += 1
                 continue
-            nodes = _nodes_of(held, known[1], worker, tick, moved)
-            _move_all(held, nodes, known[2])
-            count += 1
-            for node in nodes:
-                moved[node] += 1
-        done += BATCH
+            _move_all(placed, nodes, worker)
+            if freed == 0:
+                key = _best(placed, limits, moved, worker, tick, number, freedom)
+            if key[2] >= 0:
+                heappush(queue, key)
     return count
+
+
+@compiled
+def _exceeds(placed: MovablePlacement, limits: Numbers, worker: int, tick: int) -> bool:
+    """Return whether a worker exceeds its limit at a tick."""
+    found = bytes_at(placed.highest, placed.added, placed.leaves, worker, tick)
+    return found > int(limits[worker])

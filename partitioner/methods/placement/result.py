@@ -50,6 +50,11 @@ class Placement(NotebookDisplay):
             "peak_bytes_per_worker": list(self.peak_bytes_per_worker),
         }
 
+    @property
+    def text(self) -> str:
+        """Return the placement as JSON: what `tofu place --json` prints."""
+        return json.dumps(self.document) + "\n"
+
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the placement as JSON: what `tofu place --json` prints."""
-        write_whole(Path(path), (json.dumps(self.document) + "\n").encode())
+        """Write the placement as JSON, see `text`."""
+        write_whole(Path(path), self.text.encode())

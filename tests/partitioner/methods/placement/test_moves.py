@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tofu.partitioner.methods.placement.graph import Devices, PlacementGraph
 from tofu.partitioner.methods.placement.lifetimes import live_intervals, stays, ticks_of
 from tofu.partitioner.methods.placement.live_tree import bytes_at, peak, peak_tick
-from tofu.partitioner.methods.placement.moves import Held, held, move
+from tofu.partitioner.methods.placement.moves import MovablePlacement, movable, move
 
 from .drawn_graphs import drawn, drawn_devices, drawn_order, drawn_workers
 
@@ -25,7 +25,7 @@ def time_of(graph: PlacementGraph, devices: Devices, worker: np.ndarray) -> int:
     return int(messages[source != target].sum() + computing.sum())
 
 
-def same(state: Held, graph: PlacementGraph, order: np.ndarray, worker: np.ndarray) -> None:
+def same(state: MovablePlacement, graph: PlacementGraph, order: np.ndarray, worker: np.ndarray) -> None:
     live = live_intervals(graph, state.workers, order, worker)
     for each in range(state.workers):
         row = live.live_bytes(each)
@@ -41,7 +41,7 @@ def test_moves_are_exact(seed: int, nodes: int, workers: int) -> None:
     generator = np.random.default_rng(seed)
     graph, devices = drawn(generator, nodes), drawn_devices(generator, workers)
     order, worker = drawn_order(generator, graph), drawn_workers(generator, graph, workers)
-    state = held(graph, devices, order, worker)
+    state = movable(graph, devices, order, worker)
     for _ in range(8):
         node, target = int(generator.integers(nodes)), int(generator.integers(workers))
         before, source = time_of(graph, devices, worker), int(worker[node])
