@@ -2,11 +2,12 @@
 
     python -m benchmarks.placement [--only growth|bounds|optimum] [--save benchmarks/results/placement.json]
 
-*Growth*: graphs with the shape of unrolled LSTMs of 32 layers in training, on 16 workers. Every size runs in a
-process of its own, whose peak includes the graph; `graph_mib` is its peak before the first placement. Seconds
-are processor seconds of one core after compilation. `pardnn` contains the emulations by which it chooses.
+*Growth*: graphs with the shape of unrolled LSTMs of 32 layers in training, on 16 workers. Every size runs in
+a process of its own, whose peak includes the graph; `graph_mib` is its peak before the first placement.
+Seconds are processor seconds of one core after compilation. `pardnn` contains the emulations by which it
+chooses.
 
-*Bounds*: the emulated time of every placer over the lower bound, on an LSTM of 8 layers and 28 steps, on large
+*Bounds*: the emulated time of every placer over the lower bound, on an LSTM of 8 layers and 28 steps and on
 random graphs with messages of 0.1, 1 and 10 times the computation, and after 200 emulations of refinement.
 
 *Optimum*: random graphs of 10 nodes on 2 workers. The optimum is the least time over all placements, each in
