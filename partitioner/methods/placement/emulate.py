@@ -156,15 +156,12 @@ def run(net: Wires, state: Emulation) -> int:
     for rank in range(count):
         if state.missing[state.by_rank[rank]] == 0:
             heappush(events, (0, count + rank))
-    touched = [0]
     now = 0
     while events:
         now = events[0][0]
-        touched.clear()
         while events and events[0][0] == now:
             rank = heappop(events)[1]
             node = state.by_rank[rank % count]
-            touched.append(state.worker[node])
             if rank < count:
                 state.busy[state.worker[node]] = 0
                 finish(net, state, events, node, now)
@@ -173,7 +170,7 @@ def run(net: Wires, state: Emulation) -> int:
                 finish(net, state, events, node, now)
             else:
                 enqueue(state.queues, state.worker[node], rank - count)
-        for worker in touched:
+        for worker in range(len(state.busy)):
             if state.busy[worker] == 0 and state.queues.counts[worker] > 0:
                 begin(state, events, worker, now)
     return now
