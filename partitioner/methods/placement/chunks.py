@@ -45,7 +45,7 @@ def _spread(bundle: Integers, weights: _Amounts, shares: _Amounts) -> Integers:
     """Return the worker of every node; the weights of nodes are spread over workers by shares."""
     heavy = np.bincount(bundle, weights)
     ends = np.cumsum(heavy)
-    middles = (ends - heavy / 2) / max(ends[-1], 1)
+    middles = (ends - heavy / 2) / max(heavy.sum(), 1)
     parts = np.cumsum(shares) / np.sum(shares)
     found: Integers = np.searchsorted(parts[:-1], middles, side="right")
     return found[bundle]
