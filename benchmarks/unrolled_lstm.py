@@ -21,12 +21,25 @@ class _Nodes:
     """Nodes that make one value each, in the graph's order."""
 
     names: list[str] = field(default_factory=list)
+    """The name of each node."""
+
     nanoseconds: list[int] = field(default_factory=list)
+    """The time of each node."""
+
     bytes: list[int] = field(default_factory=list)
+    """The size of each node's value."""
+
     readers: list[list[int]] = field(default_factory=list)
+    """The nodes that read each value."""
+
     after: list[list[int]] = field(default_factory=list)
+    """The nodes that overwrite what each node reads."""
+
     leader: list[int] = field(default_factory=list)
+    """The node whose worker each node shares."""
+
     forward: list[int] = field(default_factory=list)
+    """The forward node of each backward one; of others their own number."""
 
     def add(
         self, name: str, nanoseconds: int, made: int, inputs: Sequence[int | None] = (), forward: int = -1
@@ -58,11 +71,22 @@ class _Cell:
     """Values of a cell that its neighbours or its backward operations read."""
 
     first: int
+    """The product with which the cell begins."""
+
     gates: tuple[int, int, int, int]
+    """The gates before their activation."""
+
     active: tuple[int, int, int, int]
+    """The gates after their activation."""
+
     cell: int
+    """The state that the next step reads."""
+
     squashed: int
+    """That state after its activation."""
+
     hidden: int
+    """The value that the layer above and the next step read."""
 
 
 def unrolled_lstm(layers: int, steps: int) -> tuple[PlacementGraph, Integers]:

@@ -2,8 +2,8 @@
 
 Clusters are taken by falling criticality. Each goes to the worker for which the sum is least of its work in
 the span of the cluster, the cluster's time there, and the messages between the cluster and other workers. The
-cluster's time is not in the equation, where it is the same for all workers. Ties go to the worker that the
-cluster talks to most, then to the lowest number.
+equation leaves the cluster's time out, since the paper's workers are equally fast. Ties go to the worker that
+the cluster talks to most, then to the lowest number.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ from .slicing import Slices
 
 
 class Clusters(NamedTuple):
-    """What is known of clusters before they are mapped."""
+    """Clusters, their nodes and their spans, before they are mapped."""
 
     of: Numbers
     """The cluster of each node."""
@@ -55,7 +55,7 @@ class Clusters(NamedTuple):
 
 
 class Board(NamedTuple):
-    """Where clusters are mapped so far, and the work that this gives."""
+    """The workers of clusters so far, and the work that this gives."""
 
     worker: Numbers
     """The worker of each cluster; -1 if it is not mapped yet."""

@@ -25,28 +25,27 @@ def chunks_by_time(graph: PlacementGraph, devices: Devices, tied: Integers | Non
 
     `tied` gives for each node the one that it stands with, or its own number.
     """
-    totals = graph.nanoseconds.sum(axis=1)[devices.kind]
-    return _chunks(graph, mean_nanoseconds(graph, devices), 1 / np.maximum(totals, 1), tied)
+    return spread_by_time(graph, devices, bundles(graph, tied))
 
 
 def chunks_by_bytes(graph: PlacementGraph, devices: Devices, tied: Integers | None = None) -> Integers:
     """Return the worker of every node, so that what workers make and hold fills their memory equally."""
     stored = np.bincount(graph.maker, graph.stored_bytes, graph.count)
     shares = np.ones(devices.workers) if devices.memory_bytes is None else devices.memory_bytes
-    return _chunks(graph, stored, shares, tied)
+    return _spread(bundles(graph, tied), stored, shares)
 
 
-def _chunks(
-    graph: PlacementGraph,
-    weights: _Amounts,
-    shares: _Amounts,
-    tied: Integers | None,
-) -> Integers:
-    """Return chunks in which the weights of nodes are shared out between workers."""
-    bundle = bundles(graph, tied)
+def spread_by_time(graph: PlacementGraph, devices: Devices, bundle: Integers) -> Integers:
+    """Return the worker of every node. Workers take equal times of bundles, in the order of their numbers."""
+    totals = graph.nanoseconds.sum(axis=1)[devices.kind]
+    return _spread(bundle, mean_nanoseconds(graph, devices), 1 / np.maximum(totals, 1))
+
+
+def _spread(bundle: Integers, weights: _Amounts, shares: _Amounts) -> Integers:
+    """Return the worker of every node; the weights of nodes are spread over workers by shares."""
     heavy = np.bincount(bundle, weights)
     ends = np.cumsum(heavy)
-    middles = (ends - heavy / 2) / max(ends[-1], 1)
+    middles = (ends - heavy / 2) / max(heavy.sum(), 1)
     parts = np.cumsum(shares) / np.sum(shares)
     found: Integers = np.searchsorted(parts[:-1], middles, side="right")
     return found[bundle]
@@ -55,22 +54,27 @@ def _chunks(
 def bundles(graph: PlacementGraph, tied: Integers | None = None) -> Integers:
     """Return the number of each node's bundle; bundles are numbered by their places in the graph's order."""
     number = np.arange(graph.count)
-    source = _sources(graph)
+    source = sources(graph)
     joins = [graph.leader, number if tied is None else tied, np.where(source, _first_readers(graph), number)]
     pairs = np.tile(number, len(joins)), np.concatenate(joins)
     joined = coo_array((np.ones(len(pairs[0]), np.int8), pairs), (graph.count, graph.count))
-    count, bundle = connected_components(joined, directed=False)
-    place = np.full(count, graph.count)
-    np.minimum.at(place, bundle, np.where(source, graph.count, number))
-    lone = np.full(count, graph.count)
+    return by_first(connected_components(joined, directed=False)[1], source)
+
+
+def by_first(bundle: Integers, source: npt.NDArray[np.bool_]) -> Integers:
+    """Number bundles in the order of their first nodes that are not tensors; those of tensors come last."""
+    count = int(bundle.max(initial=-1)) + 1
+    number = np.arange(len(bundle))
+    place, lone = np.full((2, count), len(bundle))
+    np.minimum.at(place, bundle[~source], number[~source])
     np.minimum.at(lone, bundle, number)
     rank: Integers = np.empty(count, np.int64)
     rank[np.lexsort([lone, place])] = np.arange(count)
     return np.asarray(rank[bundle])
 
 
-def _sources(graph: PlacementGraph) -> npt.NDArray[np.bool_]:
-    """Return whether each node takes no time and reads nothing."""
+def sources(graph: PlacementGraph) -> npt.NDArray[np.bool_]:
+    """Return whether each node takes no time and reads nothing, as tensors do."""
     reads = np.diff(graph.inputs.firsts)
     return np.asarray((graph.nanoseconds == 0).all(axis=0) & (reads == 0))
 

@@ -18,6 +18,6 @@ def critical_path(graph: PlacementGraph, devices: Devices) -> Integers:
     """Return the worker of every node; the critical path has the fastest one."""
     cluster = slices(graph, devices, 1).cluster
     _, part = np.unique(np.where(cluster == 0, -1, graph.leader), return_inverse=True)
-    return least_loaded(graph, devices, part, np.arange(part.max() + 1), int(by_speed(graph, devices)[0]))[
-        part
-    ]
+    return least_loaded(
+        graph, devices, part, np.arange(part.max(initial=-1) + 1), int(by_speed(graph, devices)[0])
+    )[part]

@@ -31,6 +31,19 @@ class TimedSchedule(Schedule):
     """The node whose end each one waited for last, or whose message; -1 if it waited for none: `[n]`."""
 
 
+class Queues(NamedTuple):
+    """A heap for each worker, of the ranks of nodes that wait for it."""
+
+    ranks: Numbers
+    """The ranks of all heaps."""
+
+    firsts: Numbers
+    """Where the heap of each worker begins."""
+
+    counts: Numbers
+    """The number of nodes in each heap."""
+
+
 class Emulation(NamedTuple):
     """The state of an emulation: nodes and workers by their numbers."""
 
@@ -67,14 +80,8 @@ class Emulation(NamedTuple):
     missing: Numbers
     """The number of inputs and other nodes that each node still waits for."""
 
-    queue: Numbers
-    """The ranks of waiting nodes: a heap for each worker."""
-
-    queue_first: Numbers
-    """Where the heap of each worker begins."""
-
-    queued: Numbers
-    """The number of nodes in each heap."""
+    queues: Queues
+    """The nodes that are ready and wait for their workers."""
 
     last: Numbers
     """The node that each worker ran last; -1 if there is none."""
@@ -127,9 +134,7 @@ def _emulation(graph: PlacementGraph, devices: Devices, worker: Integers, priori
         ready=zeros(graph.count),
         cause=filled(graph.count, -1),
         missing=looped(missing),
-        queue=zeros(graph.count),
-        queue_first=looped(np.cumsum(held) - held),
-        queued=zeros(devices.workers),
+        queues=Queues(zeros(graph.count), looped(np.cumsum(held) - held), zeros(devices.workers)),
         last=filled(devices.workers, -1),
         busy=zeros(devices.workers),
         sends=zeros(devices.workers),
@@ -151,15 +156,12 @@ def run(net: Wires, state: Emulation) -> int:
     for rank in range(count):
         if state.missing[state.by_rank[rank]] == 0:
             heappush(events, (0, count + rank))
-    touched = [0]
     now = 0
     while events:
         now = events[0][0]
-        touched.clear()
         while events and events[0][0] == now:
             rank = heappop(events)[1]
             node = state.by_rank[rank % count]
-            touched.append(state.worker[node])
             if rank < count:
                 state.busy[state.worker[node]] = 0
                 finish(net, state, events, node, now)
@@ -167,9 +169,9 @@ def run(net: Wires, state: Emulation) -> int:
                 state.start[node] = now
                 finish(net, state, events, node, now)
             else:
-                enqueue(state, state.worker[node], rank - count)
-        for worker in touched:
-            if state.busy[worker] == 0 and state.queued[worker] > 0:
+                enqueue(state.queues, state.worker[node], rank - count)
+        for worker in range(len(state.busy)):
+            if state.busy[worker] == 0 and state.queues.counts[worker] > 0:
                 begin(state, events, worker, now)
     return now
 
@@ -177,7 +179,7 @@ def run(net: Wires, state: Emulation) -> int:
 @compiled
 def begin(state: Emulation, events: list[tuple[int, int]], worker: int, now: int) -> None:
     """Let an idle worker take the most urgent node that waits for it."""
-    rank = dequeue(state, worker)
+    rank = dequeue(state.queues, worker)
     node = state.by_rank[rank]
     state.busy[worker] = 1
     state.start[node] = now
@@ -190,18 +192,30 @@ def begin(state: Emulation, events: list[tuple[int, int]], worker: int, now: int
 @compiled
 def finish(net: Wires, state: Emulation, events: list[tuple[int, int]], node: int, now: int) -> None:
     """Send what a node has made, and tell the nodes that wait for it."""
-    home = state.worker[node]
+    home, ready, cause, missing = state.worker[node], state.ready, state.cause, state.missing
     for number in range(net.value_firsts[node], net.value_firsts[node + 1]):
         value = net.values[number]
         for place in range(net.reader_firsts[value], net.reader_firsts[value + 1]):
             reader = net.readers[place]
             target = state.worker[reader]
-            if target != home and state.sent[target] != value:
-                state.sent[target] = value
-                state.arrival[target] = send(state, home, target, value, now)
-            release(state, events, reader, node, now if target == home else state.arrival[target])
+            moment = now
+            if target != home:
+                if state.sent[target] != value:
+                    state.sent[target] = value
+                    state.arrival[target] = send(state, home, target, value, now)
+                moment = state.arrival[target]
+            if moment > ready[reader] or cause[reader] < 0:
+                ready[reader], cause[reader] = moment, node
+            missing[reader] -= 1
+            if missing[reader] == 0:
+                heappush(events, (ready[reader], len(ready) + state.rank[reader]))
     for place in range(net.after_firsts[node], net.after_firsts[node + 1]):
-        release(state, events, net.after[place], node, now)
+        other = net.after[place]
+        if now > ready[other] or cause[other] < 0:
+            ready[other], cause[other] = now, node
+        missing[other] -= 1
+        if missing[other] == 0:
+            heappush(events, (ready[other], len(ready) + state.rank[other]))
 
 
 @compiled
@@ -216,43 +230,32 @@ def send(state: Emulation, home: int, target: int, value: int, now: int) -> int:
 
 
 @compiled
-def release(state: Emulation, events: list[tuple[int, int]], node: int, other: int, moment: int) -> None:
-    """Note that something that a node waits for comes from another one and is there at a moment."""
-    if moment > state.ready[node] or state.cause[node] < 0:
-        state.ready[node] = moment
-        state.cause[node] = other
-    state.missing[node] -= 1
-    if state.missing[node] == 0:
-        heappush(events, (state.ready[node], len(state.worker) + state.rank[node]))
-
-
-@compiled
-def enqueue(state: Emulation, worker: int, rank: int) -> None:
+def enqueue(queues: Queues, worker: int, rank: int) -> None:
     """Add a rank to the heap of a worker."""
-    first, place = state.queue_first[worker], state.queued[worker]
-    state.queued[worker] = place + 1
+    ranks, first, place = queues.ranks, queues.firsts[worker], queues.counts[worker]
+    queues.counts[worker] = place + 1
     while place > 0:
         parent = (place - 1) // 2
-        if state.queue[first + parent] <= rank:
+        if ranks[first + parent] <= rank:
             break
-        state.queue[first + place] = state.queue[first + parent]
+        ranks[first + place] = ranks[first + parent]
         place = parent
-    state.queue[first + place] = rank
+    ranks[first + place] = rank
 
 
 @compiled
-def dequeue(state: Emulation, worker: int) -> int:
+def dequeue(queues: Queues, worker: int) -> int:
     """Take the least rank from the heap of a worker."""
-    first, count = state.queue_first[worker], state.queued[worker] - 1
-    state.queued[worker] = count
-    least, rank, place = state.queue[first], state.queue[first + count], 0
+    ranks, first, count = queues.ranks, queues.firsts[worker], queues.counts[worker] - 1
+    queues.counts[worker] = count
+    least, rank, place = ranks[first], ranks[first + count], 0
     while 2 * place + 1 < count:
         child = 2 * place + 1
-        if child + 1 < count and state.queue[first + child + 1] < state.queue[first + child]:
+        if child + 1 < count and ranks[first + child + 1] < ranks[first + child]:
             child += 1
-        if state.queue[first + child] >= rank:
+        if ranks[first + child] >= rank:
             break
-        state.queue[first + place] = state.queue[first + child]
+        ranks[first + place] = ranks[first + child]
         place = child
-    state.queue[first + place] = rank
+    ranks[first + place] = rank
     return int(least)

@@ -27,6 +27,19 @@ SLOTS = 32
 """The idle slots that each worker remembers."""
 
 
+class Gaps(NamedTuple):
+    """The idle slots of workers: the latest `SLOTS` of each, in the order of time."""
+
+    counts: Numbers
+    """The number of idle slots that each worker remembers."""
+
+    opens: Numbers
+    """When idle slots begin."""
+
+    closes: Numbers
+    """When idle slots end."""
+
+
 class Timetable(NamedTuple):
     """Where nodes are, when they end, and when workers are idle."""
 
@@ -63,17 +76,17 @@ class Timetable(NamedTuple):
     arrival: Numbers
     """When each value is on each worker, by pairs; -1 if it was not sent there. Empty without lanes."""
 
+    ready: Numbers
+    """When all that the node looked at last waits for is there, by worker."""
+
+    received: Numbers
+    """Until when each worker then receives."""
+
     free: Numbers
     """Until when each worker is occupied at last."""
 
-    slots: Numbers
-    """The number of idle slots that each worker remembers."""
-
-    opens: Numbers
-    """When idle slots begin: `SLOTS` of each worker, in the order of time."""
-
-    closes: Numbers
-    """When idle slots end."""
+    gaps: Gaps
+    """When workers are idle before that."""
 
 
 def heft(graph: PlacementGraph, devices: Devices) -> Integers:
@@ -102,10 +115,10 @@ def _heft(graph: PlacementGraph, devices: Devices, lanes: bool) -> Integers:
         sends=zeros(workers),
         receives=zeros(workers),
         arrival=filled(workers * len(graph.maker) if lanes else 0, -1),
+        ready=zeros(workers),
+        received=zeros(workers),
         free=zeros(workers),
-        slots=zeros(workers),
-        opens=zeros(workers * SLOTS),
-        closes=zeros(workers * SLOTS),
+        gaps=Gaps(zeros(workers), zeros(workers * SLOTS), zeros(workers * SLOTS)),
     )
     place_all(wires(graph, devices), table, looped(order))
     return np.maximum(np.asarray(table.worker, np.int64), 0)[graph.leader]
@@ -134,106 +147,113 @@ def first_end(net: Wires, table: Timetable, node: int) -> int:
     best, least = table.worker[net.leader[node]], -1
     if best >= 0:
         return int(best)
+    reach(net, table, node, 0, len(table.free), False)
     for worker in range(len(table.free)):
-        time = duration(table, node, worker)
-        end = slot_start(table, worker, ready_at(net, table, node, worker, False), time)[0] + time
+        time = table.times[table.kind[worker] * len(table.end) + node]
+        end = slot_start(table.gaps, table.free, worker, table.ready[worker], time)[0] + time
         if least < 0 or end < least:
             best, least = worker, end
     return int(best)
 
 
 @compiled
-def duration(table: Timetable, node: int, worker: int) -> int:
-    """Return the time of a node on a worker."""
-    return int(table.times[table.kind[worker] * len(table.end) + node])
+def reach(net: Wires, table: Timetable, node: int, first: int, last: int, sent: bool) -> None:
+    """Write when all that a node waits for is there on workers from `first` to `last`.
 
-
-@compiled
-def ready_at(net: Wires, table: Timetable, node: int, worker: int, sent: bool) -> int:
-    """Return when all that a node waits for is there on a worker; note the messages if they are sent."""
-    moment, received = 0, table.receives[worker]
+    If messages are sent, note their lanes and arrivals.
+    """
+    earliest, count = 0, len(table.free)
     for place in range(net.before_firsts[node], net.before_firsts[node + 1]):
-        moment = max(moment, table.end[net.before[place]])
+        earliest = max(earliest, table.end[net.before[place]])
+    for worker in range(first, last):
+        table.ready[worker], table.received[worker] = earliest, table.receives[worker]
     for place in range(net.input_firsts[node], net.input_firsts[node + 1]):
         value = net.inputs[place]
         maker = net.maker[value]
-        home, there = table.worker[net.leader[maker]], table.end[maker]
-        if home not in (worker, -1):
-            pair = home * len(table.free) + worker
-            time = table.latency[pair] + int(table.sent_bytes[value] * table.per_byte[pair] + 0.5)
-            if not table.lanes:
-                there += time
-            elif table.arrival[value * len(table.free) + worker] >= 0:
-                there = table.arrival[value * len(table.free) + worker]
-            else:
-                there = received = max(there, table.sends[home], received) + time
-                if sent:
-                    table.sends[home] = table.receives[worker] = there
-                    table.arrival[value * len(table.free) + worker] = there
-        moment = max(moment, there)
-    return int(moment)
+        home = table.worker[net.leader[maker]]
+        for worker in range(first, last):
+            there = table.end[maker]
+            if home not in (worker, -1):
+                pair = home * count + worker
+                time = table.latency[pair] + int(table.sent_bytes[value] * table.per_byte[pair] + 0.5)
+                if not table.lanes:
+                    there += time
+                elif table.arrival[value * count + worker] >= 0:
+                    there = table.arrival[value * count + worker]
+                else:
+                    there = max(there, table.sends[home], table.received[worker]) + time
+                    table.received[worker] = there
+                    if sent:
+                        table.sends[home] = table.receives[worker] = there
+                        table.arrival[value * count + worker] = there
+            table.ready[worker] = max(table.ready[worker], there)
 
 
 @compiled
-def slot_start(table: Timetable, worker: int, moment: int, time: int) -> tuple[int, int]:
+def slot_start(gaps: Gaps, free: Numbers, worker: int, moment: int, time: int) -> tuple[int, int]:
     """Return from when a worker is first idle for a time, and in which slot; -1 after the last one."""
     if time == 0:
         return moment, -1
-    for slot in range(worker * SLOTS, worker * SLOTS + table.slots[worker]):
-        start = max(moment, table.opens[slot])
-        if start + time <= table.closes[slot]:
+    for slot in range(worker * SLOTS, worker * SLOTS + gaps.counts[worker]):
+        start = max(moment, gaps.opens[slot])
+        if start + time <= gaps.closes[slot]:
             return start, slot
-    return max(moment, table.free[worker]), -1
+    return max(moment, free[worker]), -1
 
 
 @compiled
 def put_node(net: Wires, table: Timetable, node: int, worker: int) -> None:
     """Place a node, with its leader and the tensors that it reads, and occupy its slot."""
-    time = duration(table, node, worker)
-    start, slot = slot_start(table, worker, ready_at(net, table, node, worker, True), time)
+    time = table.times[table.kind[worker] * len(table.end) + node]
+    reach(net, table, node, worker, worker + 1, True)
+    start, slot = slot_start(table.gaps, table.free, worker, table.ready[worker], time)
     table.worker[net.leader[node]] = worker
     table.end[node] = start + time
     for place in range(net.input_firsts[node], net.input_firsts[node + 1]):
         leader = net.leader[net.maker[net.inputs[place]]]
         if table.worker[leader] < 0:
             table.worker[leader] = worker
-    if time == 0:
-        return
-    if slot < 0:
-        add_slot(table, worker, table.slots[worker], table.free[worker], start)
+    if time > 0 and slot < 0:
+        add_slot(table.gaps, worker, table.gaps.counts[worker], table.free[worker], start)
         table.free[worker] = start + time
-    else:
-        place, closes = slot - worker * SLOTS, table.closes[slot]
-        table.closes[slot] = start
-        if table.opens[slot] == start:
-            drop_slot(table, worker, place)
-            place -= 1
-        add_slot(table, worker, place + 1, start + time, closes)
+    elif time > 0:
+        fill_slot(table.gaps, worker, slot, start, start + time)
 
 
 @compiled
-def drop_slot(table: Timetable, worker: int, place: int) -> None:
+def fill_slot(gaps: Gaps, worker: int, slot: int, start: int, end: int) -> None:
+    """Occupy a part of an idle slot."""
+    place, closes = slot - worker * SLOTS, gaps.closes[slot]
+    gaps.closes[slot] = start
+    if gaps.opens[slot] == start:
+        drop_slot(gaps, worker, place)
+        place -= 1
+    add_slot(gaps, worker, place + 1, end, closes)
+
+
+@compiled
+def drop_slot(gaps: Gaps, worker: int, place: int) -> None:
     """Forget an idle slot of a worker."""
     first = worker * SLOTS
-    table.slots[worker] -= 1
-    for slot in range(first + place, first + table.slots[worker]):
-        table.opens[slot] = table.opens[slot + 1]
-        table.closes[slot] = table.closes[slot + 1]
+    gaps.counts[worker] -= 1
+    for slot in range(first + place, first + gaps.counts[worker]):
+        gaps.opens[slot] = gaps.opens[slot + 1]
+        gaps.closes[slot] = gaps.closes[slot + 1]
 
 
 @compiled
-def add_slot(table: Timetable, worker: int, place: int, opens: int, closes: int) -> None:
+def add_slot(gaps: Gaps, worker: int, place: int, opens: int, closes: int) -> None:
     """Remember an idle slot of a worker, and forget the earliest one if there are too many."""
     if opens == closes:
         return
-    if table.slots[worker] == SLOTS:
+    if gaps.counts[worker] == SLOTS:
         if place == 0:
             return
-        drop_slot(table, worker, 0)
+        drop_slot(gaps, worker, 0)
         place -= 1
     first = worker * SLOTS
-    for slot in range(first + table.slots[worker], first + place, -1):
-        table.opens[slot] = table.opens[slot - 1]
-        table.closes[slot] = table.closes[slot - 1]
-    table.opens[first + place], table.closes[first + place] = opens, closes
-    table.slots[worker] += 1
+    for slot in range(first + gaps.counts[worker], first + place, -1):
+        gaps.opens[slot] = gaps.opens[slot - 1]
+        gaps.closes[slot] = gaps.closes[slot - 1]
+    gaps.opens[first + place], gaps.closes[first + place] = opens, closes
+    gaps.counts[worker] += 1

@@ -45,42 +45,45 @@ def fill_levels(
     net: Wires, time: Numbers, sets: Numbers, gone: Numbers, top: Numbers, bottom: Numbers
 ) -> None:
     """Write the levels of all nodes in the graph without those that are gone, which have 0."""
+    fill_top(net, time, sets, gone, top)
+    fill_bottom(net, time, sets, gone, bottom)
+
+
+@compiled
+def fill_top(net: Wires, time: Numbers, sets: Numbers, gone: Numbers, top: Numbers) -> None:
+    """Write the top levels, from the first node on."""
     for node in range(len(top)):
-        top[node] = top_level(net, time, sets, gone, top, node) if gone[node] == 0 else 0
-    for node in range(len(top) - 1, -1, -1):
-        bottom[node] = bottom_level(net, time, sets, gone, bottom, node) if gone[node] == 0 else 0
+        level = 0
+        if gone[node] == 0:
+            for place in range(net.input_firsts[node], net.input_firsts[node + 1]):
+                value = net.inputs[place]
+                maker = net.maker[value]
+                if gone[maker] == 0:
+                    crossing = 0 if sets[maker] == sets[node] else net.message[value]
+                    level = max(level, top[maker] + time[maker] + crossing)
+            for place in range(net.before_firsts[node], net.before_firsts[node + 1]):
+                other = net.before[place]
+                if gone[other] == 0:
+                    level = max(level, top[other] + time[other])
+        top[node] = level
 
 
 @compiled
-def top_level(net: Wires, time: Numbers, sets: Numbers, gone: Numbers, top: Numbers, node: int) -> int:
-    """Return a node's top level, if those of all nodes before it are known."""
-    level = 0
-    for place in range(net.input_firsts[node], net.input_firsts[node + 1]):
-        value = net.inputs[place]
-        maker = net.maker[value]
-        if gone[maker] == 0:
-            crossing = 0 if sets[maker] == sets[node] else net.message[value]
-            level = max(level, top[maker] + time[maker] + crossing)
-    for place in range(net.before_firsts[node], net.before_firsts[node + 1]):
-        other = net.before[place]
-        if gone[other] == 0:
-            level = max(level, top[other] + time[other])
-    return level
-
-
-@compiled
-def bottom_level(net: Wires, time: Numbers, sets: Numbers, gone: Numbers, bottom: Numbers, node: int) -> int:
-    """Return a node's bottom level, if those of all nodes after it are known."""
-    level = 0
-    for number in range(net.value_firsts[node], net.value_firsts[node + 1]):
-        value = net.values[number]
-        for place in range(net.reader_firsts[value], net.reader_firsts[value + 1]):
-            reader = net.readers[place]
-            if gone[reader] == 0:
-                crossing = 0 if sets[reader] == sets[node] else net.message[value]
-                level = max(level, bottom[reader] + crossing)
-    for place in range(net.after_firsts[node], net.after_firsts[node + 1]):
-        other = net.after[place]
-        if gone[other] == 0:
-            level = max(level, bottom[other])
-    return level + int(time[node])
+def fill_bottom(net: Wires, time: Numbers, sets: Numbers, gone: Numbers, bottom: Numbers) -> None:
+    """Write the bottom levels, from the last node on."""
+    for node in range(len(bottom) - 1, -1, -1):
+        level = 0
+        if gone[node] == 0:
+            for number in range(net.value_firsts[node], net.value_firsts[node + 1]):
+                value = net.values[number]
+                for place in range(net.reader_firsts[value], net.reader_firsts[value + 1]):
+                    reader = net.readers[place]
+                    if gone[reader] == 0:
+                        crossing = 0 if sets[reader] == sets[node] else net.message[value]
+                        level = max(level, bottom[reader] + crossing)
+            for place in range(net.after_firsts[node], net.after_firsts[node + 1]):
+                other = net.after[place]
+                if gone[other] == 0:
+                    level = max(level, bottom[other])
+            level += time[node]
+        bottom[node] = level

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from ..pardnn.pardnn import place
+from .by_tensor import by_tensor
 from .chunks import chunks_by_bytes, chunks_by_time
 from .critical_path import critical_path
 from .graph import Devices, Integers, PlacementGraph
@@ -27,6 +28,7 @@ def placers(tied: Integers | None = None) -> Mapping[str, Placer]:
         "critical-path": critical_path,
         "linear-clustering": linear_clustering,
         "round-robin": round_robin,
+        "by-tensor": by_tensor,
         "chunks-by-time": partial(chunks_by_time, tied=tied),
         "chunks-by-bytes": partial(chunks_by_bytes, tied=tied),
     }

@@ -52,6 +52,8 @@ def moves(graph: PlacementGraph, devices: Devices, schedule: TimedSchedule) -> I
     """Yield the placements that one move gives, the most promising first."""
     times = graph.nanoseconds[devices.kind[schedule.worker], np.arange(graph.count)]
     path = deciding_path(schedule, schedule.start + times)
+    if not path:
+        return
     for piece, target in _by_promise(path, schedule, times, devices.workers):
         yield _moved(graph, schedule.worker, piece, target)
     for node in path:

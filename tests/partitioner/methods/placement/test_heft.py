@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tofu.partitioner.methods.placement import heft as heft_file
 from tofu.partitioner.methods.placement.graph import Devices, PlacementGraph
-from tofu.partitioner.methods.placement.heft import SLOTS, heft, heft_with_lanes
+from tofu.partitioner.methods.placement.heft import (
+    SLOTS,
+    Gaps,
+    add_slot,
+    fill_slot,
+    heft,
+    heft_with_lanes,
+)
 from tofu.partitioner.methods.placement.levels import levels
+from tofu.support.compiled import zeros
 
 from .random_graphs import joined_devices, random_graph, training_like
 
@@ -86,17 +92,16 @@ def test_tensors_stand_with_their_first_readers(seed: int, workers: int) -> None
 
 
 def test_the_latest_idle_slots_are_remembered() -> None:
-    none, slots, opens, closes = (
-        heft_file.zeros(1),
-        heft_file.zeros(1),
-        *(heft_file.zeros(SLOTS) for _ in "12"),
-    )
-    table = heft_file.Timetable(*[none] * 7, False, *[none] * 4, slots, opens, closes)
+    gaps = Gaps(zeros(1), zeros(SLOTS), zeros(SLOTS))
     for number in range(SLOTS + 3):
-        heft_file.add_slot(table, 0, int(slots[0]), 10 * number, 10 * number + 5)
-    assert slots[0] == SLOTS
-    assert np.array_equal(opens, 10 * np.arange(3, SLOTS + 3))
-    heft_file.add_slot(table, 0, 0, 1, 2)
-    assert opens[0] == 30
-    heft_file.drop_slot(table, 0, 1)
-    assert (opens[0], opens[1], slots[0]) == (30, 50, SLOTS - 1)
+        add_slot(gaps, 0, int(gaps.counts[0]), 10 * number, 10 * number + 5)
+    assert gaps.counts[0] == SLOTS
+    assert list(gaps.opens) == list(range(30, 10 * SLOTS + 30, 10))
+    add_slot(gaps, 0, 0, 1, 2)
+    assert gaps.opens[0] == 30
+    fill_slot(gaps, 0, 1, 40, 43)
+    assert (gaps.counts[0], gaps.opens[1], gaps.closes[1]) == (SLOTS, 43, 45)
+    fill_slot(gaps, 0, 1, 43, 45)
+    assert (gaps.counts[0], gaps.opens[1]) == (SLOTS - 1, 50)
+    fill_slot(gaps, 0, 1, 51, 53)
+    assert list(zip(gaps.opens, gaps.closes, strict=True))[1:3] == [(50, 51), (53, 55)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -9,8 +10,9 @@ from tofu.partitioner.methods.placement.emulate import emulate
 from tofu.partitioner.methods.placement.placers import placers
 from tofu.partitioner.methods.placement.portfolio import portfolio
 from tofu.partitioner.methods.placement.priorities import priorities
+from tofu.partitioner.methods.placement.refine import improve
 
-from .random_graphs import joined_devices, training_like
+from .random_graphs import joined_devices, random_graph, training_like
 
 
 @settings(max_examples=30)
@@ -28,3 +30,12 @@ def test_the_best_is_in_front(seed: int, workers: int) -> None:
         assert each.schedule.nanoseconds == times[each.priority] == min(times.values())
     ends = [each.schedule.nanoseconds for each in found]
     assert ends == sorted(ends)
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize("count", [0, 1])
+def test_graphs_may_be_empty_or_have_one_node(count: int, workers: int) -> None:
+    graph, devices = random_graph(1, count), joined_devices(workers)
+    found = portfolio(graph, devices)[0].schedule
+    assert found.nanoseconds == graph.nanoseconds.sum()
+    assert improve(graph, devices, found.worker, lambda _: True, 20).nanoseconds == found.nanoseconds
