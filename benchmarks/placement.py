@@ -30,7 +30,7 @@ import numpy as np
 from tofu.partitioner.methods.pardnn.pardnn import communication_ratio, place
 from tofu.partitioner.methods.placement.bound import lower_bound
 from tofu.partitioner.methods.placement.emulate import emulate
-from tofu.partitioner.methods.placement.graph import Devices, Integers, PlacementGraph, Rows
+from tofu.partitioner.methods.placement.graph import IntegerLists, Integers, PlacementDevices, PlacementGraph
 from tofu.partitioner.methods.placement.placers import placers
 from tofu.partitioner.methods.placement.portfolio import portfolio
 from tofu.partitioner.methods.placement.priorities import emulated, priorities
@@ -51,13 +51,13 @@ DRAWN_ORDERS = 50
 EMULATIONS = 300
 
 
-def joined(workers: int, latency: int, per_byte: float) -> Devices:
+def joined(workers: int, latency: int, per_byte: float) -> PlacementDevices:
     """Return equal workers with equal links between all of them."""
     apart = ~np.eye(workers, dtype=bool)
-    return Devices(np.zeros(workers, np.int64), latency * apart, per_byte * apart, None)
+    return PlacementDevices(np.zeros(workers, np.int64), latency * apart, per_byte * apart, None)
 
 
-def linked(workers: int) -> Devices:
+def linked(workers: int) -> PlacementDevices:
     """Return workers with links of 50 GB/s and 10 us."""
     return joined(workers, LATENCY_NANOSECONDS, 1 / BYTES_PER_NANOSECOND)
 
@@ -90,15 +90,15 @@ def random_graph(draw: np.random.Generator, readers: list[list[int]]) -> Placeme
         maker=np.arange(count),
         sent_bytes=sizes,
         stored_bytes=sizes,
-        readers=Rows.of(readers),
-        after=Rows.of([[] for _ in readers]),
+        readers=IntegerLists.of(readers),
+        after=IntegerLists.of([[] for _ in readers]),
         leader=np.arange(count),
         lasting=np.zeros(count, bool),
         scratch_bytes=np.zeros(count, np.int64),
     )
 
 
-def in_ratio(graph: PlacementGraph, workers: int, ratio: float) -> Devices:
+def in_ratio(graph: PlacementGraph, workers: int, ratio: float) -> PlacementDevices:
     """Return workers between which all values together take `ratio` times as long as all nodes."""
     sent = graph.sent_bytes[np.diff(graph.readers.firsts) > 0].sum()
     return joined(workers, 0, ratio * graph.nanoseconds.sum() / sent)
@@ -166,7 +166,7 @@ def bounds() -> Iterator[Row]:
         yield against_bound(f"layers of {width}, 8 workers", graph, in_ratio(graph, 8, ratio), None)
 
 
-def against_bound(name: str, graph: PlacementGraph, devices: Devices, tied: Integers | None) -> Row:
+def against_bound(name: str, graph: PlacementGraph, devices: PlacementDevices, tied: Integers | None) -> Row:
     """Return the ratios of one graph."""
     found, bound = portfolio(graph, devices, tied), lower_bound(graph, devices)
     refined = improve(graph, devices, found[0].schedule.worker, lambda _: True, 200)
@@ -202,7 +202,7 @@ def optimum() -> Iterator[Row]:
         }
 
 
-def least_time(graph: PlacementGraph, devices: Devices) -> int:
+def least_time(graph: PlacementGraph, devices: PlacementDevices) -> int:
     """Return the least time over all placements on two equal workers, each in several orders."""
     draw = np.random.default_rng(0)
     drawn = [draw.permutation(graph.count) for _ in range(DRAWN_ORDERS)]

@@ -1,6 +1,6 @@
 """Placements of whole operations within limits of memory.
 
-    python -m benchmarks.placement_memory [--only limits|batches] [--save benchmarks/results/placement_memory.json]
+    python -m benchmarks.placement_memory [--only limits] [--save benchmarks/results/placement_memory.json]
 
 *Limits*: `pardnn` for models on 2 to 16 devices, within 1.1, 1.25 and 1.5 times an even share of the arena of
 one device. A row says by how much the largest arena of the plan stays below the limit, or why the limit is
@@ -154,7 +154,7 @@ def _fits(name: str, batch: int, devices: int) -> bool:
     """Tell whether moves make ParDNN's placement fit."""
     graph = tofu.models.get(name, batch=batch).training_graph()
     arenas = Arenas(graph)
-    placing, schedule = placed(graph, devices, arenas)
+    _, schedule = placed(graph, devices, arenas)
     limited = Placing(_asked(graph, devices, arenas, DEVICE_BYTES), devices)
     try:
         mend(limited.training.nodes, limited.devices, schedule.order, schedule.worker)

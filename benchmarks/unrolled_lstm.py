@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tofu.partitioner.methods.placement.graph import Integers, PlacementGraph, Rows
+from tofu.partitioner.methods.placement.graph import IntegerLists, Integers, PlacementGraph
 
 BATCH, HIDDEN, BYTES = 64, 1024, 4
 STATE = BATCH * HIDDEN * BYTES
@@ -191,8 +191,8 @@ def _graph(nodes: _Nodes, tensors: int) -> PlacementGraph:
         maker=np.arange(count),
         sent_bytes=sizes,
         stored_bytes=sizes,
-        readers=Rows.of(nodes.readers),
-        after=Rows.of(nodes.after),
+        readers=IntegerLists.of(nodes.readers),
+        after=IntegerLists.of(nodes.after),
         leader=np.array(nodes.leader),
         lasting=np.arange(count) < tensors,
         scratch_bytes=np.zeros(count, np.int64),

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ....support.compiled import Numbers, compiled, filled, looped, zeros
-from ..placement.graph import Devices, PlacementGraph, Rows
+from ..placement.graph import IntegerLists, PlacementDevices, PlacementGraph
 from ..placement.levels import levels
 from ..placement.one_device import by_speed
 from ..placement.wires import Wires, mean_nanoseconds, wires
@@ -88,7 +88,7 @@ class Board(NamedTuple):
     """The number of the last question."""
 
 
-def clusters(graph: PlacementGraph, devices: Devices, found: Slices) -> Clusters:
+def clusters(graph: PlacementGraph, devices: PlacementDevices, found: Slices) -> Clusters:
     """Return what mapping asks of the clusters of a graph."""
     known = levels(graph, devices, found.cluster)
     mean = mean_nanoseconds(graph, devices)
@@ -102,7 +102,7 @@ def clusters(graph: PlacementGraph, devices: Devices, found: Slices) -> Clusters
     lower, upper = zeros(count), zeros(count)
     net, top, time = wires(graph, devices), looped(known.top), looped(mean)
     spans(net, top, time, looped(first), looped(last), lower, upper)
-    members = Rows.grouped(found.cluster, np.arange(graph.count), count)
+    members = IntegerLists.grouped(found.cluster, np.arange(graph.count), count)
     weights = [np.bincount(found.cluster, time, count).astype(np.int64) for time in graph.nanoseconds]
     return Clusters(
         of=looped(found.cluster),
@@ -116,7 +116,7 @@ def clusters(graph: PlacementGraph, devices: Devices, found: Slices) -> Clusters
     )
 
 
-def board(graph: PlacementGraph, devices: Devices, found: Slices, known: Clusters) -> Board:
+def board(graph: PlacementGraph, devices: PlacementDevices, found: Slices, known: Clusters) -> Board:
     """Return a board on which primary clusters have workers: the longest the fastest one, and so on."""
     workers, count = devices.workers, found.count
     bins = int(np.max(known.bin, initial=-1)) + 2

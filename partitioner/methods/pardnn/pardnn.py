@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..placement.graph import Devices, Integers, PlacementGraph
+from ..placement.graph import Integers, PlacementDevices, PlacementGraph
 from ..placement.priorities import emulated
 from ..placement.wires import mean_messages, mean_nanoseconds, wires
 from .balancing import balance
@@ -18,7 +18,7 @@ from .mapping import by_criticality, map_near
 from .slicing import Slices, slices
 
 
-def place(graph: PlacementGraph, devices: Devices, threshold: float | None = None) -> Integers:
+def place(graph: PlacementGraph, devices: PlacementDevices, threshold: float | None = None) -> Integers:
     """Return the worker of every node.
 
     `threshold` is the ratio of communication to computation from which on maximally communicating clusters
@@ -32,7 +32,7 @@ def place(graph: PlacementGraph, devices: Devices, threshold: float | None = Non
     return min(placed, key=lambda worker: emulated(graph, devices, worker)[1].nanoseconds)
 
 
-def place_slices(graph: PlacementGraph, devices: Devices, found: Slices, maximal: bool) -> Integers:
+def place_slices(graph: PlacementGraph, devices: PlacementDevices, found: Slices, maximal: bool) -> Integers:
     """Return the worker of every node of a sliced graph; map maximally communicating clusters if asked to."""
     net, known = wires(graph, devices), clusters(graph, devices, found)
     state = board(graph, devices, found, known)
@@ -42,7 +42,7 @@ def place_slices(graph: PlacementGraph, devices: Devices, found: Slices, maximal
     return np.asarray(state.worker, np.int64)[found.cluster]
 
 
-def communication_ratio(graph: PlacementGraph, devices: Devices) -> float:
+def communication_ratio(graph: PlacementGraph, devices: PlacementDevices) -> float:
     """Return the time of all messages, each value being sent once, over that of all nodes.
 
     The paper sends a value once for each reader. A graph without computation has the ratio 0.

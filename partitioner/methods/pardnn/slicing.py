@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ....support.compiled import Numbers, compiled, filled, looped, zeros
-from ..placement.graph import Devices, Integers, PlacementGraph
+from ..placement.graph import Integers, PlacementDevices, PlacementGraph
 from ..placement.levels import fill_levels
 from ..placement.wires import Wires, mean_nanoseconds, wires
 
@@ -64,7 +64,7 @@ class Cutting(NamedTuple):
     """The length of the longest path from each node."""
 
 
-def slices(graph: PlacementGraph, devices: Devices, primaries: int) -> Slices:
+def slices(graph: PlacementGraph, devices: PlacementDevices, primaries: int) -> Slices:
     """Cut a graph into clusters, the first of which are longest paths: as many as asked for, if there are."""
     net, time = wires(graph, devices), looped(mean_nanoseconds(graph, devices))
     count = graph.count

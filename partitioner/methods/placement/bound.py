@@ -5,17 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from ....support.compiled import looped, zeros
-from .graph import Devices, PlacementGraph
+from .graph import PlacementDevices, PlacementGraph
 from .levels import fill_levels
 from .wires import wires
 
 
-def lower_bound(graph: PlacementGraph, devices: Devices) -> int:
+def lower_bound(graph: PlacementGraph, devices: PlacementDevices) -> int:
     """Return the larger of both bounds, in nanoseconds."""
     return max(path_bound(graph, devices), work_bound(graph, devices))
 
 
-def path_bound(graph: PlacementGraph, devices: Devices) -> int:
+def path_bound(graph: PlacementGraph, devices: PlacementDevices) -> int:
     """Return the length of the longest path, if messages are free and every node has its fastest device."""
     fastest = graph.nanoseconds[np.unique(devices.kind)].min(axis=0)
     count = graph.count
@@ -24,7 +24,7 @@ def path_bound(graph: PlacementGraph, devices: Devices) -> int:
     return int(np.max(bottom, initial=0))
 
 
-def work_bound(graph: PlacementGraph, devices: Devices) -> int:
+def work_bound(graph: PlacementGraph, devices: PlacementDevices) -> int:
     """Return the time that all devices need together, if every node can be split between them at will.
 
     Let a nanosecond of each kind of device have a price, and let the prices add up to 1 over all devices.

@@ -13,11 +13,11 @@ import numpy as np
 
 from ....support.compiled import Numbers, compiled, filled, looped
 from .chunks import by_first, sources, spread_by_time
-from .graph import Devices, Integers, PlacementGraph
+from .graph import Integers, PlacementDevices, PlacementGraph
 from .wires import Wires, wires
 
 
-def by_tensor(graph: PlacementGraph, devices: Devices) -> Integers:
+def by_tensor(graph: PlacementGraph, devices: PlacementDevices) -> Integers:
     """Return the worker of every node."""
     owner = filled(graph.count, -1)
     own(wires(graph, devices), looped(graph.lasting.astype(np.int64)), looped(graph.sent_bytes), owner)

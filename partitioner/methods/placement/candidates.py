@@ -1,24 +1,39 @@
-"""The placements from which the best one that fits is chosen, and a bound on all."""
+"""The placements from which the best one that fits is chosen by simulation."""
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Iterator
 
-from .graph import Devices, PlacementGraph, Schedule
+from .graph import Integers, NodeSchedule, PlacementDevices, PlacementGraph
+from .lifetimes import live_intervals
+from .portfolio import portfolio
+from .priorities import Orders, no_orders
+from .refine import improve
+
+SIMULATED = 3
+"""The placements that are simulated, besides the improved one and one device."""
+
+EMULATIONS = 400
+"""The emulations in which moves improve a placement of up to `NODES` nodes; fewer if there are more."""
+
+NODES = 10_000
+"""See `EMULATIONS`."""
 
 
-def candidates(graph: PlacementGraph, devices: Devices) -> list[Schedule]:
-    """Return one device, and contiguous chunks of equal time, in the order of the graph."""
-    order = np.arange(graph.count)
-    until = graph.nanoseconds.mean(axis=0).cumsum()
-    chunk = (until * devices.workers / (until[-1] + 1)).astype(np.int64)[graph.leader]
-    return [Schedule(worker, order, 0) for worker in (np.zeros_like(chunk), chunk)]
+def candidates(
+    graph: PlacementGraph, devices: PlacementDevices, tied: Integers | None = None, orders: Orders = no_orders
+) -> Iterator[NodeSchedule]:
+    """Yield the placements to simulate, the improved one first; `tied` and `orders` as in `portfolio`."""
+    found = portfolio(graph, devices, tied, orders)
+    order, memory = found[0].schedule.order, devices.memory_bytes
 
+    def fits(worker: Integers) -> bool:
+        if memory is None:
+            return True
+        return bool((live_intervals(graph, devices.workers, order, worker).peak_bytes <= memory).all())
 
-def least_nanoseconds(graph: PlacementGraph, devices: Devices) -> int:
-    """Return a time that no placement beats: that of the longest path, or an even share of all work."""
-    fastest: list[int] = graph.nanoseconds[np.unique(devices.kind)].min(axis=0).tolist()
-    ends = list(fastest)
-    for before, after in graph.edges[np.argsort(graph.edges[:, 1], kind="stable")].tolist():
-        ends[after] = max(ends[after], ends[before] + fastest[after])
-    return max(max(ends), -(-sum(fastest) // devices.workers))
+    budget = EMULATIONS * NODES // max(graph.count, NODES)
+    yield improve(graph, devices, found[0].schedule.worker, fits, budget, orders)
+    for number, each in enumerate(found):
+        if number < SIMULATED or each.placer == "one-device":
+            yield each.schedule

@@ -14,13 +14,15 @@ import numpy.typing as npt
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from .graph import Devices, Integers, PlacementGraph
+from .graph import Integers, PlacementDevices, PlacementGraph
 from .wires import mean_nanoseconds
 
 _Amounts = npt.NDArray[np.int64] | npt.NDArray[np.float64]
 
 
-def chunks_by_time(graph: PlacementGraph, devices: Devices, tied: Integers | None = None) -> Integers:
+def chunks_by_time(
+    graph: PlacementGraph, devices: PlacementDevices, tied: Integers | None = None
+) -> Integers:
     """Return the worker of every node, so that workers compute equally long.
 
     `tied` gives for each node the one that it stands with, or its own number.
@@ -28,14 +30,16 @@ def chunks_by_time(graph: PlacementGraph, devices: Devices, tied: Integers | Non
     return spread_by_time(graph, devices, bundles(graph, tied))
 
 
-def chunks_by_bytes(graph: PlacementGraph, devices: Devices, tied: Integers | None = None) -> Integers:
+def chunks_by_bytes(
+    graph: PlacementGraph, devices: PlacementDevices, tied: Integers | None = None
+) -> Integers:
     """Return the worker of every node, so that what workers make and hold fills their memory equally."""
     stored = np.bincount(graph.maker, graph.stored_bytes, graph.count)
     shares = np.ones(devices.workers) if devices.memory_bytes is None else devices.memory_bytes
     return _spread(bundles(graph, tied), stored, shares)
 
 
-def spread_by_time(graph: PlacementGraph, devices: Devices, bundle: Integers) -> Integers:
+def spread_by_time(graph: PlacementGraph, devices: PlacementDevices, bundle: Integers) -> Integers:
     """Return the worker of every node. Workers take equal times of bundles, in the order of their numbers."""
     totals = graph.nanoseconds.sum(axis=1)[devices.kind]
     return _spread(bundle, mean_nanoseconds(graph, devices), 1 / np.maximum(totals, 1))

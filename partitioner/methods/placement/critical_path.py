@@ -9,12 +9,12 @@ from __future__ import annotations
 import numpy as np
 
 from ..pardnn.slicing import slices
-from .graph import Devices, Integers, PlacementGraph
+from .graph import Integers, PlacementDevices, PlacementGraph
 from .linear_clustering import least_loaded
 from .one_device import by_speed
 
 
-def critical_path(graph: PlacementGraph, devices: Devices) -> Integers:
+def critical_path(graph: PlacementGraph, devices: PlacementDevices) -> Integers:
     """Return the worker of every node; the critical path has the fastest one."""
     cluster = slices(graph, devices, 1).cluster
     _, part = np.unique(np.where(cluster == 0, -1, graph.leader), return_inverse=True)

@@ -7,7 +7,7 @@ import numpy as np
 from ....machines.machine import Machine
 from ....simulator.ways import Ways
 from ..limit import Limit
-from .graph import Devices, Integers
+from .graph import Integers, PlacementDevices
 
 
 def kinds_of(machine: Machine, workers: int) -> tuple[str, ...]:
@@ -16,7 +16,7 @@ def kinds_of(machine: Machine, workers: int) -> tuple[str, ...]:
     return tuple(dict.fromkeys(machine.kind(device).name for device in machine.devices_of(workers)))
 
 
-def devices_of(machine: Machine, workers: int, limit: Limit) -> Devices:
+def devices_of(machine: Machine, workers: int, limit: Limit) -> PlacementDevices:
     """Return what placers know of the first workers of a machine.
 
     A message takes the latency and the width of its path, and the time that its reader takes to wake.
@@ -40,7 +40,7 @@ def devices_of(machine: Machine, workers: int, limit: Limit) -> Devices:
             memory = memory_of(machine, workers)
         case _:
             memory = None
-    return Devices(kind, latency, per_byte, memory)
+    return PlacementDevices(kind, latency, per_byte, memory)
 
 
 def memory_of(machine: Machine, workers: int) -> Integers | None:

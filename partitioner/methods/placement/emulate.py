@@ -16,12 +16,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ....support.compiled import Numbers, compiled, filled, looped, zeros
-from .graph import Devices, Integers, PlacementGraph, Schedule
+from .graph import Integers, NodeSchedule, PlacementDevices, PlacementGraph
 from .wires import Wires, wires
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TimedSchedule(Schedule):
+class TimedSchedule(NodeSchedule):
     """A schedule with the start of every node and its reason."""
 
     start: Integers
@@ -102,7 +102,9 @@ class Emulation(NamedTuple):
     """When that value is there."""
 
 
-def emulate(graph: PlacementGraph, devices: Devices, worker: Integers, priority: Integers) -> TimedSchedule:
+def emulate(
+    graph: PlacementGraph, devices: PlacementDevices, worker: Integers, priority: Integers
+) -> TimedSchedule:
     """Return the schedule of a placement.
 
     `worker` and `priority` have a number for each node. A node of higher priority is more urgent, of several
@@ -115,7 +117,9 @@ def emulate(graph: PlacementGraph, devices: Devices, worker: Integers, priority:
     return TimedSchedule(worker, order, nanoseconds, start, np.asarray(state.cause, np.int64))
 
 
-def _emulation(graph: PlacementGraph, devices: Devices, worker: Integers, priority: Integers) -> Emulation:
+def _emulation(
+    graph: PlacementGraph, devices: PlacementDevices, worker: Integers, priority: Integers
+) -> Emulation:
     """Return the beginning of an emulation, when nothing has run."""
     by_rank = np.lexsort([np.arange(graph.count), -priority])
     rank = np.empty(graph.count, np.int64)

@@ -27,7 +27,7 @@ import numpy as np
 from ....errors import GraphError
 from ....simulator.times import NANOSECONDS
 from ....support.gc_pause import gc_paused
-from .graph import PlacementGraph, Rows
+from .graph import IntegerLists, PlacementGraph
 
 if TYPE_CHECKING:
     import networkx
@@ -229,8 +229,8 @@ class _Reading:
             maker=np.array(self._maker, np.int64),
             sent_bytes=np.array(self._sent, np.int64),
             stored_bytes=np.array(self._stored, np.int64),
-            readers=Rows.of(self._readers),
-            after=Rows.grouped(before, after, len(self._names)),
+            readers=IntegerLists.of(self._readers),
+            after=IntegerLists.grouped(before, after, len(self._names)),
             leader=np.array(self._leader, np.int64),
             lasting=np.array(self._lasting, bool),
             scratch_bytes=np.zeros(len(self._names), np.int64),

@@ -18,7 +18,7 @@ Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rows:
+class IntegerLists:
     """Lists of integers of different lengths, one after the other."""
 
     firsts: Integers
@@ -28,14 +28,14 @@ class Rows:
     """The integers of all lists."""
 
     @classmethod
-    def of(cls, lists: Iterable[Sequence[int]]) -> Rows:
+    def of(cls, lists: Iterable[Sequence[int]]) -> IntegerLists:
         """Join lists."""
         known = [np.asarray(each, np.int64) for each in lists]
         firsts = np.cumsum([0, *map(len, known)], dtype=np.int64)
         return cls(firsts, np.concatenate([np.zeros(0, np.int64), *known]))
 
     @classmethod
-    def grouped(cls, keys: Integers, entries: Integers, rows: int) -> Rows:
+    def grouped(cls, keys: Integers, entries: Integers, rows: int) -> IntegerLists:
         """List the entries of each key from 0 to `rows`, in their order."""
         order = np.argsort(keys, kind="stable")
         firsts = np.concatenate([[0], np.cumsum(np.bincount(keys, minlength=rows))]).astype(np.int64)
@@ -72,10 +72,10 @@ class PlacementGraph:
     stored_bytes: Integers
     """The bytes that a value occupies on its maker's worker: `[v]`; 0 if it overwrites another one."""
 
-    readers: Rows
+    readers: IntegerLists
     """The nodes that read each value, in ascending order."""
 
-    after: Rows
+    after: IntegerLists
     """For each node those that overwrite what it reads, and so run after it."""
 
     leader: Integers
@@ -93,14 +93,14 @@ class PlacementGraph:
         return len(self.names)
 
     @cached_property
-    def values(self) -> Rows:
+    def values(self) -> IntegerLists:
         """Return the values of each node."""
-        return Rows.grouped(self.maker, np.arange(len(self.maker)), self.count)
+        return IntegerLists.grouped(self.maker, np.arange(len(self.maker)), self.count)
 
     @cached_property
-    def inputs(self) -> Rows:
+    def inputs(self) -> IntegerLists:
         """Return the values that each node reads, in ascending order."""
-        return Rows.grouped(self.readers.entries, self.readers.row_of_entries, self.count)
+        return IntegerLists.grouped(self.readers.entries, self.readers.row_of_entries, self.count)
 
     @cached_property
     def edges(self) -> Integers:
@@ -111,7 +111,7 @@ class PlacementGraph:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Devices:
+class PlacementDevices:
     """The times and the memory of `w` workers, for placers."""
 
     kind: Integers
@@ -149,7 +149,7 @@ def _between(pairs: npt.NDArray[np.float64] | Integers) -> float:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Schedule:
+class NodeSchedule:
     """Where and when every node runs, if nothing but workers and messages takes time."""
 
     worker: Integers

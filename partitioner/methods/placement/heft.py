@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ....support.compiled import Numbers, compiled, filled, looped, zeros
-from .graph import Devices, Integers, PlacementGraph
+from .graph import Integers, PlacementDevices, PlacementGraph
 from .levels import levels
 from .wires import Wires, wires
 
@@ -89,17 +89,17 @@ class Timetable(NamedTuple):
     """When workers are idle before that."""
 
 
-def heft(graph: PlacementGraph, devices: Devices) -> Integers:
+def heft(graph: PlacementGraph, devices: PlacementDevices) -> Integers:
     """Return the worker of every node, as if messages did not disturb each other."""
     return _heft(graph, devices, lanes=False)
 
 
-def heft_with_lanes(graph: PlacementGraph, devices: Devices) -> Integers:
+def heft_with_lanes(graph: PlacementGraph, devices: PlacementDevices) -> Integers:
     """Return the worker of every node, if messages wait for each other."""
     return _heft(graph, devices, lanes=True)
 
 
-def _heft(graph: PlacementGraph, devices: Devices, lanes: bool) -> Integers:
+def _heft(graph: PlacementGraph, devices: PlacementDevices, lanes: bool) -> Integers:
     """Return the worker of every node."""
     order = np.lexsort([np.arange(graph.count), -levels(graph, devices).bottom])
     workers = devices.workers

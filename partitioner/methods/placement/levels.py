@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ....support.compiled import Numbers, compiled, filled, looped, zeros
-from .graph import Devices, Integers, PlacementGraph
+from .graph import Integers, PlacementDevices, PlacementGraph
 from .wires import Wires, mean_nanoseconds, wires
 
 
@@ -27,7 +27,7 @@ class Levels:
     """The length of the longest path from each node, with its own time."""
 
 
-def levels(graph: PlacementGraph, devices: Devices, sets: Integers | None = None) -> Levels:
+def levels(graph: PlacementGraph, devices: PlacementDevices, sets: Integers | None = None) -> Levels:
     """Return the levels of all nodes.
 
     `sets` gives a number to each node. Messages between nodes of the same number are free. By default it is

@@ -11,11 +11,11 @@ import numpy as np
 
 from ....support.compiled import Numbers, compiled, looped, zeros
 from ..pardnn.slicing import slices
-from .graph import Devices, Integers, PlacementGraph
+from .graph import Integers, PlacementDevices, PlacementGraph
 from .levels import levels
 
 
-def linear_clustering(graph: PlacementGraph, devices: Devices) -> Integers:
+def linear_clustering(graph: PlacementGraph, devices: PlacementDevices) -> Integers:
     """Return the worker of every node."""
     found = slices(graph, devices, 1)
     begin = np.full(found.count, np.iinfo(np.int64).max)
@@ -24,7 +24,7 @@ def linear_clustering(graph: PlacementGraph, devices: Devices) -> Integers:
 
 
 def least_loaded(
-    graph: PlacementGraph, devices: Devices, part: Integers, order: Integers, first: int = -1
+    graph: PlacementGraph, devices: PlacementDevices, part: Integers, order: Integers, first: int = -1
 ) -> Integers:
     """Return the worker of each part of the graph: that on which all work so far would end first.
 

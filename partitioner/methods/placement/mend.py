@@ -16,7 +16,7 @@ import numpy as np
 
 from ....errors import PlanError
 from ....support.compiled import numbers, plain, zeros
-from .graph import Devices, Integers, PlacementGraph
+from .graph import Integers, PlacementDevices, PlacementGraph
 from .lifetimes import SCRATCH, LiveIntervals, live_intervals
 from .live_tree import peak
 from .moves import movable
@@ -29,7 +29,7 @@ SHOWN = 3
 """The number of values that an error names."""
 
 
-def mend(graph: PlacementGraph, devices: Devices, order: Integers, worker: Integers) -> Integers:
+def mend(graph: PlacementGraph, devices: PlacementDevices, order: Integers, worker: Integers) -> Integers:
     """Return the worker of each node after moves that make all arenas fit; the same if they fit already.
 
     Nodes run in `order`. Raises PlanError if a node or the lasting values cannot fit, or if no moves are
@@ -93,7 +93,7 @@ def least_bytes(graph: PlacementGraph) -> Integers:
 
 
 def _within(
-    graph: PlacementGraph, devices: Devices, order: Integers, worker: Integers, limits: Integers
+    graph: PlacementGraph, devices: PlacementDevices, order: Integers, worker: Integers, limits: Integers
 ) -> Integers:
     """Return a placement whose live bytes are within limits. Raises PlanError if no moves are found."""
     if (live_intervals(graph, devices.workers, order, worker).peak_bytes <= limits).all():

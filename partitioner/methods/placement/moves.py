@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ....support.compiled import COMPILED, Numbers, compiled
-from .graph import Devices, Integers, PlacementGraph, Rows
+from .graph import IntegerLists, Integers, PlacementDevices, PlacementGraph
 from .lifetimes import kept_until, live_intervals, stays, ticks_of
 from .live_tree import add, built
 
@@ -125,7 +125,9 @@ class MovablePlacement(NamedTuple):
     """Zeros for each node, which loops leave as they find them."""
 
 
-def movable(graph: PlacementGraph, devices: Devices, order: Integers, worker: Integers) -> MovablePlacement:
+def movable(
+    graph: PlacementGraph, devices: PlacementDevices, order: Integers, worker: Integers
+) -> MovablePlacement:
     """Return what workers hold under a placement whose nodes run in an order."""
     tick = ticks_of(order)
     found = stays(graph, tick, worker)
@@ -135,7 +137,7 @@ def movable(graph: PlacementGraph, devices: Devices, order: Integers, worker: In
     at = firsts[found.value] + np.arange(len(found.value)) - np.repeat(np.cumsum(counts) - counts, counts)
     of_readers = graph.readers.row_of_entries
     by_tick = graph.readers.entries[np.lexsort((tick[graph.readers.entries], of_readers))]
-    groups = Rows.grouped(graph.leader, np.arange(graph.count), graph.count)
+    groups = IntegerLists.grouped(graph.leader, np.arange(graph.count), graph.count)
     highest, added, leaves = built(live_intervals(graph, devices.workers, order, worker))
 
     def roomy(column: Integers) -> Numbers:

@@ -9,10 +9,11 @@ from ....machines.machine import Machine
 from ....simulator.times import NANOSECONDS
 from ....support.gc_pause import gc_paused
 from ..limit import Limit
-from .candidates import candidates, least_nanoseconds
+from .bound import lower_bound
+from .candidates import candidates
 from .devices import devices_of
 from .from_networkx import PlainGraph
-from .graph import Devices, Schedule
+from .graph import NodeSchedule, PlacementDevices
 from .lifetimes import live_intervals
 from .mend import mend
 from .result import Placement
@@ -34,12 +35,12 @@ def place_graph(plain: PlainGraph, machine: Machine, workers: int, limit: Limit)
         dict(zip(nodes, best.worker.tolist(), strict=True)),
         tuple(nodes[node] for node in best.order.tolist()),
         best.nanoseconds / NANOSECONDS,
-        least_nanoseconds(graph, devices) / NANOSECONDS,
+        lower_bound(graph, devices) / NANOSECONDS,
         tuple(live.arena_bytes(devices.memory_bytes).tolist()),
     )
 
 
-def _fitting(plain: PlainGraph, devices: Devices, machine: Machine) -> list[Schedule]:
+def _fitting(plain: PlainGraph, devices: PlacementDevices, machine: Machine) -> list[NodeSchedule]:
     """Return the candidates after moves that make them fit, with their simulated times.
 
     Raises the PlanError of the first one if none fits.
@@ -55,7 +56,7 @@ def _fitting(plain: PlainGraph, devices: Devices, machine: Machine) -> list[Sche
         if key not in seen:
             seen.add(key)
             times = simulate_placement(plain.graph, devices, machine, each.order, worker)
-            found.append(Schedule(worker, each.order, times.nanoseconds))
+            found.append(NodeSchedule(worker, each.order, times.nanoseconds))
     if not found:
         raise refusals[0]
     return found

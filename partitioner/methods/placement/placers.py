@@ -9,13 +9,13 @@ from ..pardnn.pardnn import place
 from .by_tensor import by_tensor
 from .chunks import chunks_by_bytes, chunks_by_time
 from .critical_path import critical_path
-from .graph import Devices, Integers, PlacementGraph
+from .graph import Integers, PlacementDevices, PlacementGraph
 from .heft import heft, heft_with_lanes
 from .linear_clustering import linear_clustering
 from .one_device import one_device
 from .round_robin import round_robin
 
-Placer = Callable[[PlacementGraph, Devices], Integers]
+Placer = Callable[[PlacementGraph, PlacementDevices], Integers]
 
 
 def placers(tied: Integers | None = None) -> Mapping[str, Placer]:

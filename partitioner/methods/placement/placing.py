@@ -18,7 +18,7 @@ from ..limit import Limit
 from ..simulated import SimulatedSearch
 from ..with_backward import with_backward
 from .devices import devices_of
-from .graph import Devices, Integers, Schedule
+from .graph import Integers, NodeSchedule, PlacementDevices
 from .grouped_plan import Inside, grouped_plan, inside_of, whole_operations
 from .mend import mend
 from .pipeline_order import PipelineOrder, pipeline_priorities
@@ -43,7 +43,7 @@ class Placing:
         self.training = training_nodes(graph, operation_times(graph, self._times, devices.kind, self._inside))
         self.devices = _of_groups(devices, size)
 
-    def plan(self, schedule: Schedule) -> Plan:
+    def plan(self, schedule: NodeSchedule) -> Plan:
         """Return the plan of a placement, with its simulated time."""
         asked, training = self._asked, self.training
         plan = grouped_plan(
@@ -57,7 +57,7 @@ class Placing:
         timeline = simulation(asked.graph, plan, asked.machine, self._times).timeline
         return replace(plan, step_seconds=timeline.seconds, step_bound_seconds=timeline.bound_seconds)
 
-    def fitting(self, schedule: Schedule, spare: int = 0) -> Plan:
+    def fitting(self, schedule: NodeSchedule, spare: int = 0) -> Plan:
         """Return the plan of a placement, after moves that make arenas fit and leave memory to spare.
 
         Nodes move until live bytes fit. If an arena needs more than that, they move again for a limit that is
@@ -114,11 +114,13 @@ class Placing:
         return found
 
 
-def _of_groups(devices: Devices, size: int) -> Devices:
+def _of_groups(devices: PlacementDevices, size: int) -> PlacementDevices:
     """Return groups of neighbours as devices: the links of their workers carry messages side by side."""
     if size == 1:
         return devices
     firsts = np.arange(0, devices.workers, size)
     memory: Integers | None = None if devices.memory_bytes is None else devices.memory_bytes[firsts] * size
     between = np.ix_(firsts, firsts)
-    return Devices(devices.kind[firsts], devices.latency[between], devices.per_byte[between] / size, memory)
+    return PlacementDevices(
+        devices.kind[firsts], devices.latency[between], devices.per_byte[between] / size, memory
+    )

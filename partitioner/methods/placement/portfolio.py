@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .emulate import TimedSchedule
-from .graph import Devices, Integers, PlacementGraph
+from .graph import Integers, PlacementDevices, PlacementGraph
 from .placers import placers
 from .priorities import Orders, emulated, no_orders
 
@@ -25,7 +25,7 @@ class PlacedSchedule:
 
 
 def portfolio(
-    graph: PlacementGraph, devices: Devices, tied: Integers | None = None, orders: Orders = no_orders
+    graph: PlacementGraph, devices: PlacementDevices, tied: Integers | None = None, orders: Orders = no_orders
 ) -> tuple[PlacedSchedule, ...]:
     """Return the placement of every placer, the one that ends first in front; ties keep the placers' order.
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from .emulate import TimedSchedule, emulate
-from .graph import Devices, Integers, PlacementGraph
+from .graph import Integers, PlacementDevices, PlacementGraph
 from .levels import levels
 
 PRIORITIES = 2
@@ -23,7 +23,7 @@ def no_orders(worker: Integers) -> Mapping[str, Integers]:
 
 
 def emulated(
-    graph: PlacementGraph, devices: Devices, worker: Integers, orders: Orders = no_orders
+    graph: PlacementGraph, devices: PlacementDevices, worker: Integers, orders: Orders = no_orders
 ) -> tuple[str, TimedSchedule]:
     """Emulate a placement under all priorities; return those under which it ends first, and the schedule."""
     found = [
@@ -33,7 +33,7 @@ def emulated(
     return min(found, key=lambda each: each[1].nanoseconds)
 
 
-def priorities(graph: PlacementGraph, devices: Devices, worker: Integers) -> dict[str, Integers]:
+def priorities(graph: PlacementGraph, devices: PlacementDevices, worker: Integers) -> dict[str, Integers]:
     """Return the priorities of nodes by name: bottom levels under a placement, and the graph's order."""
     return {
         "bottom-level": levels(graph, devices, worker).bottom,

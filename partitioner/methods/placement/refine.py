@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from .emulate import TimedSchedule
-from .graph import Devices, Integers, PlacementGraph
+from .graph import Integers, PlacementDevices, PlacementGraph
 from .priorities import PRIORITIES, Orders, emulated, no_orders
 
 Fits = Callable[[Integers], bool]
@@ -22,7 +22,7 @@ Fits = Callable[[Integers], bool]
 
 def improve(
     graph: PlacementGraph,
-    devices: Devices,
+    devices: PlacementDevices,
     worker: Integers,
     fits: Fits,
     budget: int,
@@ -48,7 +48,7 @@ def improve(
     return best
 
 
-def moves(graph: PlacementGraph, devices: Devices, schedule: TimedSchedule) -> Iterator[Integers]:
+def moves(graph: PlacementGraph, devices: PlacementDevices, schedule: TimedSchedule) -> Iterator[Integers]:
     """Yield the placements that one move gives, the most promising first."""
     times = graph.nanoseconds[devices.kind[schedule.worker], np.arange(graph.count)]
     path = deciding_path(schedule, schedule.start + times)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from .graph import Devices, Integers, PlacementGraph
+from .graph import Integers, PlacementDevices, PlacementGraph
 
 
-def round_robin(graph: PlacementGraph, devices: Devices) -> Integers:
+def round_robin(graph: PlacementGraph, devices: PlacementDevices) -> Integers:
     """Return the worker of every node: leaders take turns in the graph's order."""
     leads = graph.leader == np.arange(graph.count)
     return ((np.cumsum(leads) - 1) % devices.workers)[graph.leader]

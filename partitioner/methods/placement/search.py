@@ -5,7 +5,7 @@
     candidates     for every number of groups: the best placement of each placer, by emulation under several
                    orders, and what moves along the deciding path make of the best one (`refine`)
 
-The improved candidate, the first `SIMULATED` ones and one device are made to fit the memory and simulated,
+The improved candidate, the best ones and one device are made to fit the memory and simulated,
 for each number of groups. Arenas decide whether they fit; of the fastest plan the scratch of kernels counts
 as well. If that is too much, the plan's placement is made to fit once more, with so much to spare.
 
@@ -15,27 +15,15 @@ Implemented in: `place`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from ....errors import PlanError
 from ...plans.plan import Plan
 from ..flexflow.configurations import divisors
 from ..simulated import SimulatedSearch
-from .graph import Integers, Schedule
-from .lifetimes import live_intervals
+from .candidates import candidates
+from .graph import NodeSchedule
 from .placing import Placing
-from .portfolio import portfolio
-from .refine import improve
-
-SIMULATED = 3
-"""The placements of each number of groups that are simulated, besides the improved one and one device."""
-
-EMULATIONS = 400
-"""The emulations in which moves improve a placement of up to `NODES` nodes; fewer if there are more."""
-
-NODES = 10_000
-"""See `EMULATIONS`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,7 +33,7 @@ class _Candidate:
     placing: Placing
     """The nodes and the groups."""
 
-    schedule: Schedule
+    schedule: NodeSchedule
     """The placement."""
 
     plan: Plan
@@ -63,7 +51,8 @@ def place(asked: SimulatedSearch) -> Plan:
     refused: list[PlanError] = []
     for groups in [asked.groups] if asked.groups else reversed(divisors(asked.workers)):
         placing = Placing(asked, groups)
-        for schedule in _schedules(placing):
+        nodes, devices = placing.training.nodes, placing.devices
+        for schedule in candidates(nodes, devices, placing.tied, placing.orders):
             try:
                 found.append(_Candidate(placing, schedule, placing.fitting(schedule)))
             except PlanError as error:
@@ -82,21 +71,3 @@ def place(asked: SimulatedSearch) -> Plan:
         if not asked.excess(plan):
             found.append(replace(best, plan=plan))
     raise refused[0]
-
-
-def _schedules(placing: Placing) -> Iterator[Schedule]:
-    """Yield the placements that are simulated, the improved one first."""
-    nodes, devices, memory = placing.training.nodes, placing.devices, placing.devices.memory_bytes
-    found = portfolio(nodes, devices, placing.tied, placing.orders)
-    order = found[0].schedule.order
-
-    def fits(worker: Integers) -> bool:
-        if memory is None:
-            return True
-        return bool((live_intervals(nodes, devices.workers, order, worker).peak_bytes <= memory).all())
-
-    budget = EMULATIONS * NODES // max(nodes.count, NODES)
-    yield improve(nodes, devices, found[0].schedule.worker, fits, budget, placing.orders)
-    for number, each in enumerate(found):
-        if number < SIMULATED or each.placer == "one-device":
-            yield each.schedule

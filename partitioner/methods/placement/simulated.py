@@ -17,7 +17,7 @@ from ....programs.program import Lane
 from ....simulator.jobs import Jobs, run
 from ....simulator.ways import Ways
 from ....support.gc_pause import gc_paused
-from .graph import Devices, Integers, PlacementGraph
+from .graph import Integers, PlacementDevices, PlacementGraph
 from .lifetimes import stays, ticks_of
 
 
@@ -34,7 +34,7 @@ class PlacementTimes:
 
 @gc_paused()
 def simulate_placement(
-    graph: PlacementGraph, devices: Devices, machine: Machine, order: Integers, worker: Integers
+    graph: PlacementGraph, devices: PlacementDevices, machine: Machine, order: Integers, worker: Integers
 ) -> PlacementTimes:
     """Simulate one iteration of a placement whose nodes run in an order, which respects `graph.edges`.
 

@@ -17,7 +17,7 @@ from ....dataflow.graph import Graph, Operation
 from ....simulator.times import TaskTimes
 from ...layouts.step_split import prime_factors, split_operation
 from ...layouts.uses import unread
-from .graph import Integers, PlacementGraph, Rows
+from .graph import IntegerLists, Integers, PlacementGraph
 from .grouped_plan import Inside
 
 
@@ -84,7 +84,7 @@ def training_nodes(graph: Graph, times: OperationTimes) -> TrainingNodes:
         np.array(makers, np.int64),
         nbytes,
         nbytes * own,
-        Rows.grouped(read, readers, len(tensors)),
+        IntegerLists.grouped(read, readers, len(tensors)),
         _after(graph, first, count),
         _leaders(graph, roots, written, count),
         np.array(lasting, bool) & own,
@@ -112,7 +112,7 @@ def _reads(graph: Graph, value_of: Integers, first: int) -> tuple[Integers, Inte
     return values[values >= 0], readers[values >= 0]
 
 
-def _after(graph: Graph, first: int, count: int) -> Rows:
+def _after(graph: Graph, first: int, count: int) -> IntegerLists:
     """Return for each node those that overwrite what it reads, or take what it makes without reading it."""
     maker = {tensor: each.index for each in graph.operations for tensor in each.outputs}
     readers: dict[int, list[int]] = {}
@@ -130,7 +130,7 @@ def _after(graph: Graph, first: int, count: int) -> Rows:
             before += found
             then += [operation.index] * len(found)
     keys, entries = np.array(before, np.int64) + first, np.array(then, np.int64) + first
-    return Rows.grouped(keys, entries, count)
+    return IntegerLists.grouped(keys, entries, count)
 
 
 def _leaders(graph: Graph, roots: Sequence[int], written: Sequence[int], count: int) -> Integers:

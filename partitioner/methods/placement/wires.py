@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ....support.compiled import Numbers, looped
-from .graph import Devices, Integers, PlacementGraph, Rows
+from .graph import IntegerLists, Integers, PlacementDevices, PlacementGraph
 
 
 class Wires(NamedTuple):
@@ -59,10 +59,10 @@ class Wires(NamedTuple):
     """The mean nanoseconds of a message with each value."""
 
 
-def wires(graph: PlacementGraph, devices: Devices) -> Wires:
+def wires(graph: PlacementGraph, devices: PlacementDevices) -> Wires:
     """Return a graph as loops read it."""
-    before = Rows.grouped(graph.after.entries, graph.after.row_of_entries, graph.count)
-    members = Rows.grouped(graph.leader, np.arange(graph.count), graph.count)
+    before = IntegerLists.grouped(graph.after.entries, graph.after.row_of_entries, graph.count)
+    members = IntegerLists.grouped(graph.leader, np.arange(graph.count), graph.count)
     return Wires(
         maker=looped(graph.maker),
         value_firsts=looped(graph.values.firsts),
@@ -82,12 +82,12 @@ def wires(graph: PlacementGraph, devices: Devices) -> Wires:
     )
 
 
-def mean_messages(graph: PlacementGraph, devices: Devices) -> Integers:
+def mean_messages(graph: PlacementGraph, devices: PlacementDevices) -> Integers:
     """Return the nanoseconds of a message with each value, as the mean over pairs of workers."""
     return np.asarray(np.rint(devices.mean_latency + devices.mean_per_byte * graph.sent_bytes), np.int64)
 
 
-def mean_nanoseconds(graph: PlacementGraph, devices: Devices) -> Integers:
+def mean_nanoseconds(graph: PlacementGraph, devices: PlacementDevices) -> Integers:
     """Return the time of each node, as the mean over workers."""
     kinds = np.bincount(devices.kind, minlength=len(graph.nanoseconds)) / devices.workers
     return np.asarray(np.rint(kinds @ graph.nanoseconds), np.int64)

@@ -13,7 +13,7 @@ from tofu.partitioner.methods.pardnn.balancing import balance, least_cost
 from tofu.partitioner.methods.pardnn.clusters import Board, Clusters, board, clusters, look, map_to, weigh
 from tofu.partitioner.methods.pardnn.mapping import by_criticality, map_near, wanted
 from tofu.partitioner.methods.pardnn.slicing import Slices, slices
-from tofu.partitioner.methods.placement.graph import Devices, PlacementGraph
+from tofu.partitioner.methods.placement.graph import PlacementDevices, PlacementGraph
 from tofu.partitioner.methods.placement.levels import levels
 from tofu.partitioner.methods.placement.wires import (
     Wires,
@@ -30,7 +30,7 @@ class Mapped:
     """A graph of which some clusters are mapped."""
 
     graph: PlacementGraph
-    devices: Devices
+    devices: PlacementDevices
     slices: Slices
     net: Wires
     known: Clusters

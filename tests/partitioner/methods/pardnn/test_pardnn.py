@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tofu.partitioner.methods.pardnn.pardnn import communication_ratio, place, place_slices
 from tofu.partitioner.methods.pardnn.slicing import slices
-from tofu.partitioner.methods.placement.graph import Rows
+from tofu.partitioner.methods.placement.graph import IntegerLists
 from tofu.partitioner.methods.placement.priorities import emulated
 
 from ..placement.random_graphs import joined_devices, random_graph, training_like
@@ -35,7 +35,7 @@ def test_a_value_counts_once_whatever_its_readers() -> None:
         random_graph(0, 3),
         nanoseconds=np.array([[10, 20, 30]]),
         sent_bytes=np.array([50, 60, 70]),
-        readers=Rows.of([[1, 2], [], []]),
+        readers=IntegerLists.of([[1, 2], [], []]),
     )
     assert communication_ratio(graph, joined_devices(2, 10)) == 1
     assert communication_ratio(graph, joined_devices(1, 10)) == 0
@@ -43,12 +43,12 @@ def test_a_value_counts_once_whatever_its_readers() -> None:
 
 
 def test_a_chain_stays_on_one_worker() -> None:
-    chain = replace(random_graph(2, 6), readers=Rows.of([[1], [2], [3], [4], [5], []]))
+    chain = replace(random_graph(2, 6), readers=IntegerLists.of([[1], [2], [3], [4], [5], []]))
     assert len(set(place(chain, joined_devices(3)).tolist())) == 1
 
 
 def test_two_chains_have_two_workers() -> None:
-    chains = replace(random_graph(2, 6), readers=Rows.of([[2], [3], [4], [5], [], []]))
+    chains = replace(random_graph(2, 6), readers=IntegerLists.of([[2], [3], [4], [5], [], []]))
     worker = place(chains, joined_devices(2))
     assert worker[0] != worker[1]
     assert worker.tolist() == worker[:2].tolist() * 3

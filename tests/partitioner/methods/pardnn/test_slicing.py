@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tofu.partitioner.methods.pardnn.slicing import Slices, slices
-from tofu.partitioner.methods.placement.graph import PlacementGraph, Rows
+from tofu.partitioner.methods.placement.graph import IntegerLists, PlacementGraph
 
 from ..placement.random_graphs import joined_devices, random_graph, training_like
 
@@ -71,7 +71,7 @@ def test_primaries_are_longest_paths_of_what_is_left(seed: int, primaries: int) 
 
 def test_a_chain_has_one_primary() -> None:
     graph = random_graph(2, 5, density=0)
-    chain = replace(graph, readers=Rows.of([[1], [2], [3], [4], []]))
+    chain = replace(graph, readers=IntegerLists.of([[1], [2], [3], [4], []]))
     found = slices(chain, joined_devices(3), 3)
     assert (found.primaries, found.count) == (1, 1)
     assert found.cluster.tolist() == [0] * 5

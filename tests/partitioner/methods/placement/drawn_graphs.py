@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tofu.partitioner.methods.placement.graph import Devices, PlacementGraph, Rows
+from tofu.partitioner.methods.placement.graph import IntegerLists, PlacementDevices, PlacementGraph
 
 
 def drawn(generator: np.random.Generator, nodes: int, sizes: int = 100) -> PlacementGraph:
@@ -30,8 +30,8 @@ def drawn(generator: np.random.Generator, nodes: int, sizes: int = 100) -> Place
         maker=maker,
         sent_bytes=generator.integers(0, sizes, count),
         stored_bytes=generator.integers(0, sizes, count) * (generator.random(count) < 0.9),
-        readers=Rows.of([each.tolist() for each in readers]),
-        after=Rows.of([list(each) for each in after]),
+        readers=IntegerLists.of([each.tolist() for each in readers]),
+        after=IntegerLists.of([list(each) for each in after]),
         leader=leader,
         lasting=generator.random(count) < 0.2,
         scratch_bytes=generator.integers(0, sizes, nodes) * (generator.random(nodes) < 0.3),
@@ -40,14 +40,14 @@ def drawn(generator: np.random.Generator, nodes: int, sizes: int = 100) -> Place
 
 def drawn_devices(
     generator: np.random.Generator, workers: int, memory_bytes: list[int] | None = None
-) -> Devices:
+) -> PlacementDevices:
     """Draw devices of two kinds, with links that differ."""
     per_byte = generator.random((workers, workers)) * 2
     np.fill_diagonal(per_byte, 0)
     latency = generator.integers(0, 20, (workers, workers))
     np.fill_diagonal(latency, 0)
     memory = None if memory_bytes is None else np.array(memory_bytes, np.int64)
-    return Devices(generator.integers(0, 2, workers), latency, per_byte, memory)
+    return PlacementDevices(generator.integers(0, 2, workers), latency, per_byte, memory)
 
 
 def drawn_order(generator: np.random.Generator, graph: PlacementGraph) -> np.ndarray:

@@ -8,13 +8,13 @@ from itertools import product
 import numpy as np
 
 from tofu.partitioner.methods.placement.emulate import emulate
-from tofu.partitioner.methods.placement.graph import Devices, Integers, PlacementGraph
+from tofu.partitioner.methods.placement.graph import Integers, PlacementDevices, PlacementGraph
 from tofu.partitioner.methods.placement.priorities import priorities
 
 from .random_graphs import joined_devices, random_graph
 
 
-def small_case(seed: int, ratio: float) -> tuple[PlacementGraph, Devices]:
+def small_case(seed: int, ratio: float) -> tuple[PlacementGraph, PlacementDevices]:
     """Return a graph of 10 nodes, and two workers; messages take `ratio` times as long as all nodes."""
     graph = random_graph(seed)
     sent = graph.sent_bytes[np.diff(graph.readers.firsts) > 0].sum()
@@ -27,7 +27,7 @@ def every_placement(count: int) -> Iterator[Integers]:
         yield np.array([0, *others])
 
 
-def least_time(graph: PlacementGraph, devices: Devices, orders: int) -> int:
+def least_time(graph: PlacementGraph, devices: PlacementDevices, orders: int) -> int:
     """Return the least time over all placements, each in the orders of all priorities and in random ones."""
     draw = np.random.default_rng(0)
     drawn = [draw.permutation(graph.count) for _ in range(orders)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tofu.partitioner.methods.placement.graph import Devices, PlacementGraph, Rows
+from tofu.partitioner.methods.placement.graph import IntegerLists, PlacementDevices, PlacementGraph
 
 
 def random_graph(
@@ -19,8 +19,8 @@ def random_graph(
         maker=np.arange(count),
         sent_bytes=draw.integers(1, 2 * bytes_per_value, count),
         stored_bytes=draw.integers(1, 2 * bytes_per_value, count),
-        readers=Rows.of(readers),
-        after=Rows.of([[] for _ in range(count)]),
+        readers=IntegerLists.of(readers),
+        after=IntegerLists.of([[] for _ in range(count)]),
         leader=np.arange(count),
         lasting=np.zeros(count, bool),
         scratch_bytes=np.zeros(count, np.int64),
@@ -55,15 +55,17 @@ def training_like(seed: int, count: int = 20, kinds: int = 1) -> PlacementGraph:
         maker=maker,
         sent_bytes=draw.integers(0, 3000, len(maker)),
         stored_bytes=draw.integers(0, 3000, len(maker)),
-        readers=Rows.of(readers),
-        after=Rows.of(after),
+        readers=IntegerLists.of(readers),
+        after=IntegerLists.of(after),
         leader=leader,
         lasting=maker < tensors,
         scratch_bytes=np.zeros(count, np.int64),
     )
 
 
-def joined_devices(workers: int, latency: int = 100, per_byte: float = 1.0, kinds: int = 1) -> Devices:
+def joined_devices(
+    workers: int, latency: int = 100, per_byte: float = 1.0, kinds: int = 1
+) -> PlacementDevices:
     """Return workers with equal links between all of them, and kinds by turns."""
     apart = ~np.eye(workers, dtype=bool)
-    return Devices(np.arange(workers) % kinds, latency * apart, per_byte * apart, None)
+    return PlacementDevices(np.arange(workers) % kinds, latency * apart, per_byte * apart, None)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tofu.partitioner.methods.placement.bound import lower_bound, path_bound, work_bound
-from tofu.partitioner.methods.placement.graph import Rows
+from tofu.partitioner.methods.placement.graph import IntegerLists
 from tofu.partitioner.methods.placement.portfolio import portfolio
 
 from .every_placement import least_time, small_case
@@ -30,7 +30,7 @@ def test_no_placement_ends_before_the_bound() -> None:
 
 
 def test_the_bound_is_reached_by_chains_and_by_equal_nodes() -> None:
-    chain = replace(random_graph(1, 5), readers=Rows.of([[1], [2], [3], [4], []]))
+    chain = replace(random_graph(1, 5), readers=IntegerLists.of([[1], [2], [3], [4], []]))
     assert path_bound(chain, joined_devices(3)) == chain.nanoseconds.sum()
     devices = joined_devices(3)
     alone = replace(random_graph(1, 6, density=0), nanoseconds=np.full((1, 6), 7))

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from tofu.partitioner.methods.placement.by_tensor import by_tensor
-from tofu.partitioner.methods.placement.graph import Rows
+from tofu.partitioner.methods.placement.graph import IntegerLists
 from tofu.partitioner.methods.placement.one_device import one_device
 
 from .random_graphs import joined_devices, random_graph
@@ -21,7 +21,7 @@ def test_steps_stand_with_the_weights_of_their_layer() -> None:
     graph = replace(
         random_graph(0, 10),
         nanoseconds=np.array([[0, 0, *[5] * 8]]),
-        readers=Rows.of(readers),
+        readers=IntegerLists.of(readers),
         lasting=np.arange(10) < 2,
     )
     assert by_tensor(graph, joined_devices(2)).tolist() == [0, 1, 0, 0, 1, 1, 0, 0, 1, 1]
@@ -32,7 +32,7 @@ def test_the_largest_weight_decides_and_updates_follow() -> None:
         random_graph(0, 6),
         nanoseconds=np.array([[0, 0, 5, 5, 5, 5]]),
         sent_bytes=np.array([10, 20, 1, 1, 1, 1]),
-        readers=Rows.of([[2, 3], [3, 4], [], [], [5], []]),
+        readers=IntegerLists.of([[2, 3], [3, 4], [], [], [5], []]),
         leader=np.array([0, 1, 2, 3, 4, 0]),
         lasting=np.array([True, True, False, False, False, False]),
     )
@@ -43,7 +43,7 @@ def test_what_comes_before_all_weights_stands_with_its_reader() -> None:
     graph = replace(
         random_graph(0, 5),
         nanoseconds=np.array([[0, 9, 9, 9, 9]]),
-        readers=Rows.of([[2], [2], [3], [], []]),
+        readers=IntegerLists.of([[2], [2], [3], [], []]),
         lasting=np.arange(5) < 1,
     )
     assert by_tensor(graph, joined_devices(2)).tolist() == [0, 0, 0, 0, 1]

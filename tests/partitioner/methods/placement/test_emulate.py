@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tofu.partitioner.methods.placement.emulate import emulate
-from tofu.partitioner.methods.placement.graph import Devices, Integers, PlacementGraph, Rows
+from tofu.partitioner.methods.placement.graph import IntegerLists, Integers, PlacementDevices, PlacementGraph
 
 from .random_graphs import joined_devices, random_graph, training_like
 
@@ -23,8 +23,8 @@ def written(
         maker=np.arange(count),
         sent_bytes=np.array(sent),
         stored_bytes=np.array(sent),
-        readers=Rows.of(readers),
-        after=Rows.of([after.get(node, []) for node in range(count)]),
+        readers=IntegerLists.of(readers),
+        after=IntegerLists.of([after.get(node, []) for node in range(count)]),
         leader=np.arange(count),
         lasting=np.zeros(count, bool),
         scratch_bytes=np.zeros(count, np.int64),
@@ -67,7 +67,7 @@ def test_order_takes_no_time_and_tensors_occupy_no_worker() -> None:
 
 
 def arrivals(
-    graph: PlacementGraph, devices: Devices, worker: Integers, by_end: list[int], end: Integers
+    graph: PlacementGraph, devices: PlacementDevices, worker: Integers, by_end: list[int], end: Integers
 ) -> dict[tuple[int, int], int]:
     """Return when each value is on each worker that reads it, if nodes send in an order."""
     sends, receives = [0] * devices.workers, [0] * devices.workers

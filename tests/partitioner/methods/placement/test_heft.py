@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tofu.partitioner.methods.placement.graph import Devices, PlacementGraph
+from tofu.partitioner.methods.placement.graph import PlacementDevices, PlacementGraph
 from tofu.partitioner.methods.placement.heft import (
     SLOTS,
     Gaps,
@@ -20,7 +20,7 @@ from tofu.support.compiled import zeros
 from .random_graphs import joined_devices, random_graph, training_like
 
 
-def slow_heft(graph: PlacementGraph, devices: Devices, lanes: bool) -> list[int]:
+def slow_heft(graph: PlacementGraph, devices: PlacementDevices, lanes: bool) -> list[int]:
     """Place nodes by looking at the starts right after all that a worker runs."""
     worker: dict[int, int] = {}
     end: dict[int, int] = {}

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tofu.partitioner.methods.placement.graph import Devices, Integers, PlacementGraph
+from tofu.partitioner.methods.placement.graph import Integers, PlacementDevices, PlacementGraph
 from tofu.partitioner.methods.placement.levels import levels
 
 from .random_graphs import joined_devices, random_graph, training_like
 
 
-def weighted(graph: PlacementGraph, devices: Devices, sets: Integers) -> networkx.DiGraph:
+def weighted(graph: PlacementGraph, devices: PlacementDevices, sets: Integers) -> networkx.DiGraph:
     """Return all edges with the longest time from the start of one end to that of the other."""
     found = networkx.DiGraph()
     found.add_nodes_from(range(graph.count))

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tofu.partitioner.methods.placement.graph import PlacementGraph, Rows
+from tofu.partitioner.methods.placement.graph import IntegerLists, PlacementGraph
 from tofu.partitioner.methods.placement.lifetimes import SCRATCH, live_intervals
 
 from .drawn_graphs import drawn, drawn_order, drawn_workers
@@ -59,8 +59,8 @@ def test_a_copy_waits_for_its_first_reader() -> None:
         maker=np.array([0]),
         sent_bytes=np.array([7]),
         stored_bytes=np.array([8]),
-        readers=Rows.of([[2, 3]]),
-        after=Rows.of([[], [], [], []]),
+        readers=IntegerLists.of([[2, 3]]),
+        after=IntegerLists.of([[], [], [], []]),
         leader=np.arange(4),
         lasting=np.array([False]),
         scratch_bytes=np.array([0, 5, 0, 0]),

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tofu.errors import PlanError
-from tofu.partitioner.methods.placement.graph import Devices, PlacementGraph, Rows
+from tofu.partitioner.methods.placement.graph import IntegerLists, PlacementDevices, PlacementGraph
 from tofu.partitioner.methods.placement.lifetimes import live_intervals
 from tofu.partitioner.methods.placement.mend import least_bytes, mend
 
@@ -30,22 +30,24 @@ def chain(nodes: int, nbytes: int) -> PlacementGraph:
         maker=np.arange(nodes),
         sent_bytes=np.full(nodes, nbytes),
         stored_bytes=np.full(nodes, nbytes),
-        readers=Rows.of([sorted({min(node + 1, last), last} - {node}) for node in range(nodes)]),
-        after=Rows.of([[]] * nodes),
+        readers=IntegerLists.of([sorted({min(node + 1, last), last} - {node}) for node in range(nodes)]),
+        after=IntegerLists.of([[]] * nodes),
         leader=np.arange(nodes),
         lasting=np.zeros(nodes, bool),
         scratch_bytes=np.zeros(nodes, np.int64),
     )
 
 
-def equal_devices(workers: int, memory: int | None) -> Devices:
+def equal_devices(workers: int, memory: int | None) -> PlacementDevices:
     per_byte = np.full((workers, workers), 0.5) * ~np.eye(workers, dtype=bool)
     limits = None if memory is None else np.full(workers, memory)
-    return Devices(np.zeros(workers, np.int64), np.zeros((workers, workers), np.int64), per_byte, limits)
+    return PlacementDevices(
+        np.zeros(workers, np.int64), np.zeros((workers, workers), np.int64), per_byte, limits
+    )
 
 
 def mended_or_refused(
-    graph: PlacementGraph, devices: Devices, order: np.ndarray, worker: np.ndarray
+    graph: PlacementGraph, devices: PlacementDevices, order: np.ndarray, worker: np.ndarray
 ) -> np.ndarray | str:
     """Return a mended placement, or the message that refuses it."""
     try:
@@ -113,8 +115,8 @@ def test_cheap_moves_come_first() -> None:
         maker=np.array([0, 1]),
         sent_bytes=np.array([60, 50]),
         stored_bytes=np.array([60, 50]),
-        readers=Rows.of([[2], [3]]),
-        after=Rows.of([[]] * 4),
+        readers=IntegerLists.of([[2], [3]]),
+        after=IntegerLists.of([[]] * 4),
         leader=np.arange(4),
         lasting=np.zeros(2, bool),
         scratch_bytes=np.zeros(4, np.int64),
@@ -127,7 +129,7 @@ def test_cheap_moves_come_first() -> None:
 
 
 def test_refusals_name_the_worker_and_the_largest_values() -> None:
-    lasting = replace(chain(4, 100), lasting=np.ones(4, bool), readers=Rows.of([[], [], [], []]))
+    lasting = replace(chain(4, 100), lasting=np.ones(4, bool), readers=IntegerLists.of([[], [], [], []]))
     with pytest.raises(PlanError, match=r"values that last take 400 bytes, and all 3 workers .* have 390"):
         mend(lasting, equal_devices(3, 130), np.arange(4), np.zeros(4, np.int64))
     with pytest.raises(PlanError, match=r"worker \d holds 200 bytes when 'n0' runs, and may hold 150"):

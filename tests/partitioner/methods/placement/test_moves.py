@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tofu.partitioner.methods.placement.graph import Devices, PlacementGraph
+from tofu.partitioner.methods.placement.graph import PlacementDevices, PlacementGraph
 from tofu.partitioner.methods.placement.lifetimes import live_intervals, stays, ticks_of
 from tofu.partitioner.methods.placement.live_tree import bytes_at, peak, peak_tick
 from tofu.partitioner.methods.placement.moves import MovablePlacement, movable, move
@@ -14,7 +14,7 @@ from tofu.partitioner.methods.placement.moves import MovablePlacement, movable, 
 from .drawn_graphs import drawn, drawn_devices, drawn_order, drawn_workers
 
 
-def time_of(graph: PlacementGraph, devices: Devices, worker: np.ndarray) -> int:
+def time_of(graph: PlacementGraph, devices: PlacementDevices, worker: np.ndarray) -> int:
     """Add up the time of all computations and messages."""
     home = worker[graph.maker]
     found = stays(graph, np.arange(graph.count), worker)

@@ -14,7 +14,7 @@ from tofu.machines.machine import uniform
 from tofu.machines.machine_file import decode_machine
 from tofu.partitioner.methods.placement.candidates import least_nanoseconds
 from tofu.partitioner.methods.placement.devices import devices_of, kinds_of
-from tofu.partitioner.methods.placement.graph import PlacementGraph, Rows
+from tofu.partitioner.methods.placement.graph import IntegerLists, PlacementGraph
 from tofu.partitioner.methods.placement.simulated import simulate_placement
 from tofu.support.strict_documents import parse_yaml
 
@@ -63,8 +63,8 @@ def two_values() -> PlacementGraph:
         maker=np.array([0, 0]),
         sent_bytes=np.array([1000, 3000]),
         stored_bytes=np.array([1000, 3000]),
-        readers=Rows.of([[2], [1]]),
-        after=Rows.of([[], [], []]),
+        readers=IntegerLists.of([[2], [1]]),
+        after=IntegerLists.of([[], [], []]),
         leader=np.arange(3),
         lasting=np.zeros(2, bool),
         scratch_bytes=np.zeros(3, np.int64),
