@@ -34,8 +34,11 @@ def emulated(
 
 
 def priorities(graph: PlacementGraph, devices: PlacementDevices, worker: Integers) -> dict[str, Integers]:
-    """Return the priorities of nodes by name: bottom levels under a placement, and the graph's order."""
+    """Return the priorities of nodes by name: the graph's order, and bottom levels under a placement.
+
+    The graph's order comes first, since it often needs less memory.
+    """
     return {
-        "bottom-level": levels(graph, devices, worker).bottom,
         "graph-order": -np.arange(graph.count),
+        "bottom-level": levels(graph, devices, worker).bottom,
     }

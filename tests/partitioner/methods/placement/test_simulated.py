@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import tofu
 from tofu.machines.machine import uniform
 from tofu.machines.machine_file import decode_machine
-from tofu.partitioner.methods.placement.candidates import least_nanoseconds
+from tofu.partitioner.methods.placement.bound import lower_bound
 from tofu.partitioner.methods.placement.devices import devices_of, kinds_of
 from tofu.partitioner.methods.placement.graph import IntegerLists, PlacementGraph
 from tofu.partitioner.methods.placement.simulated import simulate_placement
@@ -41,7 +41,7 @@ def test_nothing_runs_too_early(seed: int, nodes: int, workers: int) -> None:
     found = simulate_placement(graph, devices, MACHINE, order, worker)
     ends = found.start + graph.nanoseconds[devices.kind[worker], np.arange(nodes)]
     assert found.nanoseconds >= ends.max()
-    assert found.nanoseconds >= least_nanoseconds(graph, devices)
+    assert found.nanoseconds >= lower_bound(graph, devices)
     for value, reader in zip(graph.readers.row_of_entries, graph.readers.entries, strict=True):
         source, target = worker[graph.maker[value]], worker[reader]
         takes = devices.latency[source, target] + graph.sent_bytes[value] * devices.per_byte[source, target]
