@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from ....errors import PlanError
 from ....machines.machine import Machine
 from ....simulator.times import NANOSECONDS
@@ -13,7 +11,7 @@ from .bound import lower_bound
 from .candidates import candidates
 from .devices import devices_of
 from .from_networkx import PlainGraph
-from .graph import NodeSchedule, PlacementDevices
+from .graph import Integers, NodeSchedule, PlacementDevices, PlacementGraph
 from .lifetimes import live_intervals
 from .mend import mend
 from .result import Placement
@@ -27,10 +25,9 @@ def place_graph(plain: PlainGraph, machine: Machine, workers: int, limit: Limit)
     Raises PlanError if none fits, and MachineError as `devices_of`.
     """
     devices = devices_of(machine, workers, limit)
-    graph = plain.graph
-    best = min(_fitting(plain, devices, machine), key=lambda each: each.nanoseconds)
+    graph, nodes = plain.graph, plain.nodes
+    best = _best_fitting(graph, devices, machine)
     live = live_intervals(graph, workers, best.order, best.worker)
-    nodes = plain.nodes
     return Placement(
         dict(zip(nodes, best.worker.tolist(), strict=True)),
         tuple(nodes[node] for node in best.order.tolist()),
@@ -40,23 +37,31 @@ def place_graph(plain: PlainGraph, machine: Machine, workers: int, limit: Limit)
     )
 
 
-def _fitting(plain: PlainGraph, devices: PlacementDevices, machine: Machine) -> list[NodeSchedule]:
-    """Return the candidates after moves that make them fit, with their simulated times.
+def _best_fitting(graph: PlacementGraph, devices: PlacementDevices, machine: Machine) -> NodeSchedule:
+    """Return the candidate that is fastest after moves that make it fit, with its simulated time.
 
-    Raises the PlanError of the first one if none fits.
+    A candidate that is slower before such moves than another one after them is not tried. Raises the
+    PlanError of the fastest candidate if none fits.
     """
-    found, refusals, seen = [], [], set()
-    for each in candidates(plain.graph, devices):
+
+    def timed(order: Integers, worker: Integers) -> NodeSchedule:
+        times = simulate_placement(graph, devices, machine, order, worker)
+        return NodeSchedule(worker, order, times.nanoseconds)
+
+    found = [timed(each.order, each.worker) for each in candidates(graph, devices)]
+    best: NodeSchedule | None = None
+    refusals = []
+    for each in sorted(found, key=lambda each: each.nanoseconds):
+        if best is not None and each.nanoseconds >= best.nanoseconds:
+            break
         try:
-            worker = mend(plain.graph, devices, each.order, each.worker)
+            worker = mend(graph, devices, each.order, each.worker)
         except PlanError as refusal:
             refusals.append(refusal)
             continue
-        key = each.order.tobytes() + np.asarray(worker, np.int64).tobytes()
-        if key not in seen:
-            seen.add(key)
-            times = simulate_placement(plain.graph, devices, machine, each.order, worker)
-            found.append(NodeSchedule(worker, each.order, times.nanoseconds))
-    if not found:
+        mended = each if (worker == each.worker).all() else timed(each.order, worker)
+        if best is None or mended.nanoseconds < best.nanoseconds:
+            best = mended
+    if best is None:
         raise refusals[0]
-    return found
+    return best
