@@ -87,6 +87,11 @@ class PlacementGraph:
     scratch_bytes: Integers
     """The memory that each node needs while it runs, besides its values: `[n]`."""
 
+    in_place_bytes: Integers | None = None
+    """The most bytes of each node's values that take over memory of what it is the last to read: `[n]`; None
+    if nothing does.
+    """
+
     @property
     def count(self) -> int:
         """Return the number of nodes."""

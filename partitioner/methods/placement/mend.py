@@ -77,7 +77,8 @@ def least_bytes(graph: PlacementGraph) -> Integers:
     """Return the bytes that the worker of each node holds at least when it runs.
 
     These are its scratch, its own values and those that it reads, and what lasts of the nodes that share its
-    worker. A value that is read may be a copy, or overwrite another one.
+    worker. A value that is read may be a copy, or overwrite another one. One that is made may take over the
+    memory of one that is read.
     """
     value, reader = graph.readers.row_of_entries, graph.readers.entries
     leader = graph.leader[graph.maker]
@@ -89,7 +90,8 @@ def least_bytes(graph: PlacementGraph) -> Integers:
     np.add.at(found, reader, np.where(near, nearby, distant))
     lasting = np.zeros(graph.count, np.int64)
     np.add.at(lasting, leader[graph.lasting], graph.stored_bytes[graph.lasting])
-    return found + lasting[graph.leader]
+    found += lasting[graph.leader]
+    return found if graph.in_place_bytes is None else found - graph.in_place_bytes
 
 
 def _within(

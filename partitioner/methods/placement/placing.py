@@ -17,6 +17,7 @@ from ...plans.simulation import simulation
 from ..limit import Limit
 from ..simulated import SimulatedSearch
 from ..with_backward import with_backward
+from ..worker_memory import WorkerMemory
 from .devices import devices_of
 from .graph import Integers, NodeSchedule, PlacementDevices
 from .grouped_plan import Inside, grouped_plan, inside_of, whole_operations
@@ -26,6 +27,9 @@ from .training import operation_times, training_nodes
 
 ROUNDS = 6
 """How often the limit is lowered by what arenas need above live bytes."""
+
+MORE_LIVE_BYTES = (1.0, 1.1, 1.25, 1.5)
+"""The limits on live bytes that are tried, as multiples of the memory."""
 
 
 class Placing:
@@ -61,21 +65,35 @@ class Placing:
         """Return the plan of a placement, after moves that make arenas fit and leave memory to spare.
 
         Nodes move until live bytes fit. If an arena needs more than that, they move again for a limit that is
-        lower by the difference. Raises PlanError if no moves are found.
+        lower by the difference. Live bytes count outputs next to the inputs whose memory they may take over,
+        so they may exceed the memory somewhat if arenas do not: larger limits are tried if no moves are
+        found. Raises PlanError if none of that helps.
         """
-        memory, devices = self._asked.memory, self.devices
-        if memory is None or devices.memory_bytes is None:
+        memory = self._asked.memory
+        if memory is None or self.devices.memory_bytes is None:
             return self.plan(schedule)
-        lower, excess = spare, 0
+        refused: PlanError | None = None
+        for more in MORE_LIVE_BYTES:
+            limit = int(memory.nbytes * more) - spare
+            try:
+                return self._fitting(schedule, memory, limit, spare)
+            except PlanError as error:
+                refused = refused or error
+        assert refused is not None
+        raise refused
+
+    def _fitting(self, schedule: NodeSchedule, memory: WorkerMemory, limit: int, spare: int) -> Plan:
+        """Return a plan whose arenas fit, with a limit on live bytes to begin with."""
+        excess = 0
         for _ in range(ROUNDS):
-            limits = np.maximum(devices.memory_bytes - lower * self.group_workers, 0)
-            within = replace(devices, memory_bytes=limits)
+            limits = np.full(self.groups, max(limit, 0) * self.group_workers)
+            within = replace(self.devices, memory_bytes=limits)
             worker = mend(self.training.nodes, within, schedule.order, schedule.worker)
             plan = self.plan(replace(schedule, worker=worker))
             excess = memory.arena(plan) + spare - memory.nbytes
             if excess <= 0:
                 return plan
-            lower += excess
+            limit -= excess
         raise PlanError(
             f"live bytes fit {memory.nbytes:,} bytes a worker, but arenas and the scratch of kernels need "
             f"{excess:,} more; allow more (--memory), or use more workers"

@@ -89,6 +89,7 @@ def training_nodes(graph: Graph, times: OperationTimes) -> TrainingNodes:
         _leaders(graph, roots, written, count),
         np.array(lasting, bool) & own,
         np.zeros(count, np.int64),
+        np.array([0] * first + [_in_place_bytes(graph, each) for each in graph.operations], np.int64),
     )
     return TrainingNodes(graph, nodes, tuple(roots), written)
 
@@ -110,6 +111,25 @@ def _reads(graph: Graph, value_of: Integers, first: int) -> tuple[Integers, Inte
     values = value_of[np.array([tensor for each in inputs for tensor in each], np.int64)]
     readers = np.repeat(np.arange(len(inputs)) + first, counts)
     return values[values >= 0], readers[values >= 0]
+
+
+def _in_place_bytes(graph: Graph, operation: Operation) -> int:
+    """Return the bytes of outputs for which there are inputs of the same form that may be overwritten."""
+    names = operation.bound.description.tensor_names
+    places = [operation.bound.in_place.__contains__(name) for name in names]
+    elsewhere = {t for t, here in zip(operation.inputs, places, strict=True) if not here}
+    free = [
+        graph.tensors[tensor]
+        for tensor, here in dict(zip(operation.inputs, places, strict=True)).items()
+        if here and tensor not in elsewhere and not graph.tensors[tensor].role.persistent
+    ]
+    found = 0
+    for tensor in (graph.tensors[output] for output in operation.outputs):
+        host = next((f for f in free if (f.shape, f.dtype) == (tensor.shape, tensor.dtype)), None)
+        if host is not None and tensor.alias is None:
+            free.remove(host)
+            found += prod(tensor.shape) * tensor.itemsize
+    return found
 
 
 def _after(graph: Graph, first: int, count: int) -> IntegerLists:
