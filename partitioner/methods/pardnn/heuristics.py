@@ -19,7 +19,8 @@ from ....support.compiled import plain
 from ..placement.graph import Integers, PlacementDevices, PlacementGraph
 from ..placement.lifetimes import kept_until, stays, ticks_of
 from ..placement.live_tree import bytes_at, peak, peak_tick
-from ..placement.moves import MovablePlacement, movable, move
+from ..placement.movable import MovablePlacement, movable
+from ..placement.moves import move
 
 
 def heuristic_one(

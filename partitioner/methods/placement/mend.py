@@ -19,7 +19,7 @@ from ....support.compiled import numbers, plain, zeros
 from .graph import Integers, PlacementDevices, PlacementGraph
 from .lifetimes import SCRATCH, LiveIntervals, live_intervals
 from .live_tree import peak
-from .moves import movable
+from .movable import movable
 from .relief import EVERYWHERE, LESS_IN_ALL, NEAR, relieve
 
 ROUNDS = 8

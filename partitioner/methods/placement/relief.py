@@ -21,7 +21,8 @@ from heapq import heapify, heappop, heappush
 
 from ....support.compiled import Numbers, compiled, zeros
 from .live_tree import bytes_at, peak, peak_tick
-from .moves import MovablePlacement, move, place_of_reader, stay_on
+from .movable import MovablePlacement
+from .moves import move, place_of_reader, stay_on
 
 BATCH = 256
 """The number of sets that are compared with each other."""
