@@ -88,12 +88,13 @@ def limits() -> Iterator[dict[str, Any]]:
 
 def placed(graph: Graph, devices: int, arenas: Arenas) -> tuple[Placing, Any]:
     """Return ParDNN's placement without a limit."""
-    placing = Placing(_asked(graph, devices, arenas, MOST**4), devices)
+    placing = Placing(asked_for(graph, devices, arenas, MOST**4), devices)
     nodes = placing.training.nodes
     return placing, emulated(nodes, placing.devices, place(nodes, placing.devices))[1]
 
 
-def _asked(graph: Graph, devices: int, arenas: Arenas, limit: int) -> SimulatedSearch:
+def asked_for(graph: Graph, devices: int, arenas: Arenas, limit: int) -> SimulatedSearch:
+    """Return what methods are asked that place whole operations within a limit on arenas."""
     memory = WorkerMemory(limit, arenas.largest, None)
     machine = tofu.machines.load(MACHINE)
     return SimulatedSearch(
@@ -108,7 +109,7 @@ def _no_plan(workers: int) -> tofu.plans.Plan:
 def _within(
     placing: Placing, schedule: Any, graph: Graph, devices: int, arenas: Arenas, limit: int
 ) -> dict[str, Any]:
-    limited = Placing(_asked(graph, devices, arenas, limit), devices)
+    limited = Placing(asked_for(graph, devices, arenas, limit), devices)
     try:
         plan = limited.fitting(schedule)
     except PlanError as error:
@@ -155,7 +156,7 @@ def _fits(name: str, batch: int, devices: int) -> bool:
     graph = tofu.models.get(name, batch=batch).training_graph()
     arenas = Arenas(graph)
     _, schedule = placed(graph, devices, arenas)
-    limited = Placing(_asked(graph, devices, arenas, DEVICE_BYTES), devices)
+    limited = Placing(asked_for(graph, devices, arenas, DEVICE_BYTES), devices)
     try:
         mend(limited.training.nodes, limited.devices, schedule.order, schedule.worker)
     except PlanError:
