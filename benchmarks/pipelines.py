@@ -3,8 +3,8 @@
     python -m benchmarks.pipelines [--save benchmarks/results/pipelines.json] [MODEL ...]
 
 For 4 and 8 devices of `dgx-1-v100`, 1 to 16 micro-batches in one graph, and every number of groups, `place`
-finds a plan whose arenas fit the memory of the devices. `8x1` places whole operations, `1x8` splits every operation
-over all devices, and what lies between does both. `seconds` is the simulated time of an iteration, all
+finds a plan whose arenas fit the memory of the devices. `8x1` places whole operations, and `2x4` places them
+on two groups of four devices that split them. `seconds` is the simulated time of an iteration, all
 micro-batches and the update, `speedup` that of one device over it, whether the model fits one device or not.
 *Split* is the fastest of `refine`, `data-parallel` and `recursive` for `step-time`, on the whole batch.
 Combinations that are in the file already are passed over.

@@ -6,11 +6,14 @@ import numpy as np
 import pytest
 
 import tofu
+from tofu.dataflow.graph import Graph, Role
+from tofu.errors import PlanError
 from tofu.partitioner.methods.placement.grouped_plan import grouped_plan, whole_operations
 from tofu.partitioner.plans.space import Space
 from tofu.runtime.executor import Executor
 
 from ....runtime.test_partitioned_training import single, start_values, training
+from ...conftest import UPDATE, Toy
 from .nodes import nodes_of, random_placement
 
 
@@ -62,3 +65,26 @@ def test_what_overwrites_a_tensor_runs_where_the_tensor_is() -> None:
     extra = [0] * len(graph.operations)
     plan = grouped_plan(graph, whole_operations(graph), 2, extra, None, Space())
     assert plan.layouts[graph.tensors[chained.outputs[0]].name].workers.tolist() == [0]
+
+
+def unrolled() -> Graph:
+    """Return a graph in which statistics pass from one micro-batch to the next."""
+    return tofu.models.get("wresnet-10-2", batch=8).training_graph(accumulate=2, unroll=True)
+
+
+@pytest.mark.parametrize(("groups", "size"), [(4, 1), (2, 2)])
+def test_micro_batches_are_placed_apart(groups: int, size: int) -> None:
+    graph = unrolled()
+    plan = random_placement(graph, groups, size, seed=1)
+    tofu.verify(graph, plan)
+    assert tofu.lower(graph, plan).planned_bytes == plan.cost_bytes
+
+
+def test_an_operation_apart_from_what_it_overwrites_is_refused() -> None:
+    toy = Toy()
+    rate = toy.tensor(1, role=Role.SCALAR, name="rate")
+    weight, gradient = toy.tensor(5, 5, name="weight"), toy.tensor(5, 5, role=Role.DATA, name="gradient")
+    once = toy.apply(UPDATE, weight, gradient, rate, aliases=(weight,))
+    toy.apply(UPDATE, once, gradient, rate, aliases=(once,))
+    with pytest.raises(PlanError, match="runs in group 0, but overwrites 'weight' of group 1"):
+        grouped_plan(toy.graph(), whole_operations(toy.graph()), 2, [0, 1], None, Space())
