@@ -123,7 +123,7 @@ def test_methods_that_take_long_are_named_and_left_out(page: tuple[dict, dict, P
         "one-weird-trick",
         "refine",
     }
-    assert data["left_out"].keys() == {"exact", "flexflow", "anneal", "wu-2016"}
+    assert data["left_out"].keys() == {"exact", "flexflow", "anneal", "pardnn", "place", "wu-2016"}
 
 
 def made(graph: Graph, workers: int) -> PageData:
