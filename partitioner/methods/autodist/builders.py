@@ -88,7 +88,9 @@ def parallax(graph: Graph, workers: int, *, chunk_size: int = CHUNK_SIZE) -> Str
     return _strategy(
         (
             each,
-            loads.place(each, 1, False) if each.sparse else Synchronisation((AllReduce(number // chunk_size),)),
+            loads.place(each, 1, False)
+            if each.sparse
+            else Synchronisation((AllReduce(number // chunk_size),)),
         )
         for number, each in enumerate(find_variables(graph))
     )

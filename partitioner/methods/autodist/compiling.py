@@ -50,9 +50,7 @@ def compile_strategy(graph: Graph, workers: int, strategy: Strategy) -> Plan:
     _check(variables, workers, strategy)
     soap = find_soap(graph, workers)
     terms = frozenset[int]().union(*(decision.terms for decision in soap.decisions))
-    operations: dict[str, Form] = {
-        each.name: _base(soap, each, terms) for each in graph.operations
-    }
+    operations: dict[str, Form] = {each.name: _base(soap, each, terms) for each in graph.operations}
     tensors = _base_tensors(soap, terms)
     copies: dict[str, list[Copy]] = {}
     for name, variable in variables.items():
@@ -123,15 +121,13 @@ def _updating(variable: Variable, update: Operation, how: Synchronisation, worke
     ]
     if len(labels) != 1:
         raise PlanError(
-            f"variable {variable.tensor.name!r} cannot be cut along dimension {how.partition.axis}: operation "
-            f"{update.name!r}, which updates it, cannot be split so; leave out its cut"
+            f"variable {variable.tensor.name!r} cannot be cut along dimension {how.partition.axis}: "
+            f"operation {update.name!r}, which updates it, cannot be split so; leave out its cut"
         )
     return _placed(how, bound.full_box, bound.variables.index(labels[0]), labels[0], workers)
 
 
-def _placed(
-    how: Synchronisation, whole: Boxes, axis: int, label: Label, workers: int
-) -> Form:
+def _placed(how: Synchronisation, whole: Boxes, axis: int, label: Label, workers: int) -> Form:
     """Return the form of something that has the parts of a variable along an axis."""
     servers = tuple(part.worker for part in how.parts if isinstance(part, Server))
     if not servers:
@@ -160,7 +156,11 @@ def _whole(shape: tuple[int, ...]) -> Boxes:
 
 
 def _check(variables: Mapping[str, Variable], workers: int, strategy: Strategy) -> None:
-    """Raise PlanError unless the strategy has each variable once, in parts that it and the workers have."""
+    """Raise PlanError unless the strategy has each variable, in parts that it and the workers have."""
+    if not isinstance(strategy, Strategy):
+        raise PlanError(
+            f"compile takes a tofu.sync.Strategy, not a {type(strategy).__name__}; build one first"
+        )
     unknown = [name for name in strategy.variables if name not in variables]
     if unknown:
         raise PlanError(
@@ -188,8 +188,8 @@ def check_fits(variable: Variable, workers: int, how: Synchronisation) -> None:
             )
     if len(how.parts) != len(bounds) + 1:
         raise PlanError(
-            f"variable {name!r} has {len(bounds) + 1} parts, but {len(how.parts)} synchronisers; give one for "
-            "each part"
+            f"variable {name!r} has {len(bounds) + 1} parts, but {len(how.parts)} synchronisers; give "
+            "one for each part"
         )
     servers = [part for part in how.parts if isinstance(part, Server)]
     for server in servers:

@@ -50,21 +50,21 @@ def find_variables(graph: Graph) -> tuple[Variable, ...]:
     readers: dict[int, list[str]] = {root: [] for root in updates}
     for operation in graph.operations:
         if operation.index not in of_update:
-            for tensor in dict.fromkeys(operation.inputs):
-                if tensor in readers:
-                    readers[tensor].append(operation.name)
+            for read in dict.fromkeys(operation.inputs):
+                if read in readers:
+                    readers[read].append(operation.name)
     taken: set[int] = set()
     found = []
     for root in sorted(updates):
         tensor = graph.tensors[root]
-        touched_roots = dict.fromkeys(roots[t] for each in updates[root] for t in (*each.inputs, *each.outputs))
+        touched_roots = dict.fromkeys(
+            roots[t] for each in updates[root] for t in (*each.inputs, *each.outputs)
+        )
         mine = [t for t in touched_roots if graph.tensors[t].shape == tensor.shape and t not in taken]
         together = [t for t in mine if t == root or graph.tensors[t].role is not Role.PARAMETER]
         taken.update(together)
         names = tuple(graph.tensors[t].name for t in sorted(together))
-        found.append(
-            Variable(tensor, root in sparse, names, tuple(updates[root]), tuple(readers[root]))
-        )
+        found.append(Variable(tensor, root in sparse, names, tuple(updates[root]), tuple(readers[root])))
     return tuple(found)
 
 
@@ -73,9 +73,7 @@ def _updates(graph: Graph, roots: list[int]) -> dict[int, int]:
 
     Later operations come first, so that an accumulator is known by the update that reads it.
     """
-    owner: dict[int, int] = {
-        root: root for root in set(roots) if graph.tensors[root].role is Role.PARAMETER
-    }
+    owner: dict[int, int] = {root: root for root in set(roots) if graph.tensors[root].role is Role.PARAMETER}
     found: dict[int, int] = {}
     pending = [each for each in reversed(graph.operations) if each.phase is Phase.UPDATE]
     size = -1
