@@ -36,6 +36,9 @@ from .variables import Variable, find_variables
 
 METHOD = "sync"
 
+PARTS_LIMIT = 1024
+"""The most parts of a variable. AutoDist cuts a prime number of rows into single rows."""
+
 
 def compile_strategy(graph: Graph, workers: int, strategy: Strategy) -> Plan:
     """Return the plan of a strategy on top of data parallelism.
@@ -175,6 +178,11 @@ def _check(variables: Mapping[str, Variable], workers: int, strategy: Strategy) 
 def check_fits(variable: Variable, workers: int, how: Synchronisation) -> None:
     """Raise PlanError naming a variable whose synchronisation does not fit it or the workers."""
     name, shape = variable.tensor.name, variable.tensor.shape
+    if len(how.parts) > PARTS_LIMIT:
+        raise PlanError(
+            f"variable {name!r} has {len(how.parts):,} parts, but at most {PARTS_LIMIT:,} are planned; give it "
+            "fewer, or choose another builder"
+        )
     bounds: tuple[int, ...] = ()
     if how.partition is not None:
         axis, bounds = how.partition.axis, how.partition.bounds

@@ -17,7 +17,7 @@ from .variables import Variable, find_variables
 
 VERSION = 1
 SYNCHRONISERS = ("all-reduce", "ps")
-_OF_PART = ("sync", "on", "proxy", "group")
+_OF_PART = ("sync", "worker", "proxy", "group")
 _MOST = 2**31 - 1
 
 
@@ -83,20 +83,20 @@ def _written_part(part: Synchroniser) -> dict[str, object]:
         case AllReduce(group=group):
             return {"sync": "all-reduce", "group": group}
         case Server(worker=worker, proxy=proxy):
-            return {"sync": "ps", "on": worker, "proxy": proxy}
+            return {"sync": "ps", "worker": worker, "proxy": proxy}
 
 
 def _synchronisation(entry: object, variable: Variable, place: str) -> Synchronisation:
     """Read how a variable is synchronised: whole, in parts of one kind, or in parts with an entry each."""
     entries = typed_object(entry, place)
-    expect_keys(entries, (), place, ("cut", "parts", *_OF_PART))
+    expect_keys(entries, (), place, ("cut", "parts", "workers", *_OF_PART))
     partition = None if "cut" not in entries else _partition(entries["cut"], variable, f"{place}.cut")
     count = 1 if partition is None else len(partition.bounds) + 1
     if "parts" not in entries:
         return Synchronisation(_equal_parts(entries, count, place), partition)
-    others = [key for key in _OF_PART if key in entries]
+    others = [key for key in ("workers", *_OF_PART) if key in entries]
     if others:
-        raise PlanError(f"{place} has 'parts' and {others[0]!r}; write {others[0]!r} into each of the parts")
+        raise PlanError(f"{place} has 'parts' and {others[0]!r}; write into each part what it needs")
     listed: list[object] = typed(entries["parts"], list, f"{place}.parts")
     parts = [
         _synchroniser(typed_object(part, f"{place}.parts[{number}]"), f"{place}.parts[{number}]")
@@ -109,13 +109,15 @@ def _synchronisation(entry: object, variable: Variable, place: str) -> Synchroni
 
 def _equal_parts(entries: Mapping[str, object], count: int, place: str) -> tuple[Synchroniser, ...]:
     """Read the synchroniser of all parts, which may name a server for each."""
-    own = {key: value for key, value in entries.items() if key != "cut"}
-    servers = own.get("on")
-    if not isinstance(servers, list):
+    own = {key: value for key, value in entries.items() if key not in ("cut", "workers")}
+    if "workers" not in entries:
         return (_synchroniser(own, place),) * count
+    if "worker" in own:
+        raise PlanError(f"{place} has 'worker' and 'workers'; leave out one of them")
+    servers: list[object] = typed(entries["workers"], list, f"{place}.workers")
     if len(servers) != count:
-        raise PlanError(f"{place}.on has {len(servers)} workers for {count} parts; write one for each")
-    return tuple(_synchroniser({**own, "on": worker}, place) for worker in servers)
+        raise PlanError(f"{place}.workers has {len(servers)} entries for {count} parts; write one for each")
+    return tuple(_synchroniser({**own, "worker": worker}, place) for worker in servers)
 
 
 def _synchroniser(entries: dict[str, object], place: str) -> Synchroniser:
@@ -125,8 +127,8 @@ def _synchroniser(entries: dict[str, object], place: str) -> Synchroniser:
             expect_keys(entries, ("sync",), place, ("group",))
             return AllReduce(number_between(entries.get("group", 0), f"{place}.group", 0, _MOST))
         case "ps":
-            expect_keys(entries, ("sync", "on"), place, ("proxy",))
-            worker = number_between(entries["on"], f"{place}.on", 0, WORKER_LIMIT - 1)
+            expect_keys(entries, ("sync", "worker"), place, ("proxy",))
+            worker = number_between(entries["worker"], f"{place}.worker", 0, WORKER_LIMIT - 1)
             return Server(worker, typed(entries.get("proxy", False), bool, f"{place}.proxy"))
         case _:
             raise PlanError(f"{place}.sync is {sync!r}{alternatives(sync, SYNCHRONISERS)}")
