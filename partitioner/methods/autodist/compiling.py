@@ -180,8 +180,8 @@ def check_fits(variable: Variable, workers: int, how: Synchronisation) -> None:
     name, shape = variable.tensor.name, variable.tensor.shape
     if len(how.parts) > PARTS_LIMIT:
         raise PlanError(
-            f"variable {name!r} has {len(how.parts):,} parts, but at most {PARTS_LIMIT:,} are planned; give it "
-            "fewer, or choose another builder"
+            f"variable {name!r} has {len(how.parts):,} parts, but at most {PARTS_LIMIT:,} are planned; give "
+            "it fewer, or choose another builder"
         )
     bounds: tuple[int, ...] = ()
     if how.partition is not None:
