@@ -11,7 +11,6 @@ import yaml
 from click.testing import Result
 
 from tofu.partitioner import Plan
-from tofu.partitioner.methods.autodist.builders import BUILDERS
 
 Tofu = Callable[..., Result]
 ASKED = ("sync", "mlp", "--workers", "4")
@@ -49,11 +48,6 @@ def test_a_plan_is_saved_with_its_origin(tofu: Tofu, tmp_path: Path) -> None:
     plan = Plan.load(path)
     assert plan.step_seconds is not None
     assert tofu("verify", str(path)).exit_code == 0
-
-
-def test_help_names_all_builders(tofu: Tofu) -> None:
-    text = " ".join(tofu("sync", "--help").output.split())
-    assert all(f" {name}" in text for name in BUILDERS)
 
 
 @pytest.mark.parametrize(

@@ -135,8 +135,8 @@ def test_every_worker_sends_and_receives_its_share_of_an_all_reduce() -> None:
     plan = compile_strategy(graph, 4, all_reduce(graph, 4)).of(graph)
     for name in gradients:
         [version] = plan.versions[name]
-        reduced = [move.holding for move in version.hops[0]]
-        sizes = [prod(upper - lower for lower, upper in holding.box) for holding in reduced]
+        reduced = [move.target for move in version.hops[0]]
+        sizes = [prod(upper - lower for lower, upper in holding.region) for holding in reduced]
         assert sorted(holding.worker for holding in reduced) == [0, 1, 2, 3]
         assert len(set(sizes)) == 1
 
