@@ -7,14 +7,8 @@ from __future__ import annotations
 
 from .partitioner.methods.autodist import builders
 from .partitioner.methods.autodist.compiling import compile_strategy as compile
-from .partitioner.methods.autodist.strategy import (
-    AllReduce,
-    Partition,
-    Server,
-    Strategy,
-    Synchronisation,
-    evenly,
-)
+from .partitioner.methods.autodist.strategy import AllReduce, Partition, Server, Synchronisation, evenly
+from .partitioner.methods.autodist.strategy import SyncStrategy as Strategy
 from .partitioner.methods.autodist.strategy_file import parse_strategy as parse
 from .partitioner.methods.autodist.strategy_file import read_strategy as read
 from .partitioner.methods.autodist.strategy_file import strategy_document as document

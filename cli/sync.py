@@ -22,7 +22,7 @@ from .options import (
 if TYPE_CHECKING:
     from ..dataflow.graph import Graph
     from ..partitioner import Plan
-    from ..partitioner.methods.autodist.strategy import Strategy
+    from ..partitioner.methods.autodist.strategy import SyncStrategy
 
 
 @click.command(
@@ -104,7 +104,7 @@ def command(
             click.echo(f"plan written to {save}")
 
 
-def _strategy(graph: Graph, workers: int, path: Path | None, builder: str | None) -> Strategy:
+def _strategy(graph: Graph, workers: int, path: Path | None, builder: str | None) -> SyncStrategy:
     """Read or make a strategy. Raises TofuError for a builder that there is not."""
     from ..errors import PlanError
     from ..support.wording import alternatives
@@ -118,7 +118,7 @@ def _strategy(graph: Graph, workers: int, path: Path | None, builder: str | None
     return builders.BUILDERS[builder](graph, workers)
 
 
-def _figures(graph: Graph, plan: Plan, strategy: Strategy) -> dict[str, Any]:
+def _figures(graph: Graph, plan: Plan, strategy: SyncStrategy) -> dict[str, Any]:
     """Return what `--json` prints of a plan, without its time."""
     from ..partitioner.methods.autodist.shares import shares
     from ..sync import document

@@ -20,25 +20,25 @@ from random import Random
 
 from ....dataflow.graph import Graph
 from ....errors import PlanError
-from .strategy import AllReduce, Server, Strategy, Synchronisation, evenly
-from .variables import Variable, find_variables
+from .strategy import AllReduce, Server, Synchronisation, SyncStrategy, evenly
+from .variables import TrainedVariable, find_variables
 
 CHUNK_SIZE = 128
 """AutoDist's size of a group."""
 
 
-def ps(graph: Graph, workers: int, *, proxy: bool = False) -> Strategy:
+def ps(graph: Graph, workers: int, *, proxy: bool = False) -> SyncStrategy:
     """Put every variable on worker 0."""
     return _strategy((each, Synchronisation((Server(0, proxy),))) for each in find_variables(graph))
 
 
-def ps_load_balancing(graph: Graph, workers: int, *, proxy: bool = False) -> Strategy:
+def ps_load_balancing(graph: Graph, workers: int, *, proxy: bool = False) -> SyncStrategy:
     """Put each variable on the worker with the fewest bytes so far."""
     loads = _Loads(workers)
     return _strategy((each, loads.place(each, 1, proxy)) for each in find_variables(graph))
 
 
-def partitioned_ps(graph: Graph, workers: int, *, proxy: bool = False) -> Strategy:
+def partitioned_ps(graph: Graph, workers: int, *, proxy: bool = False) -> SyncStrategy:
     """Cut dimension 0 into as many parts as its least divisor above 1, and spread them over servers."""
     loads = _Loads(workers)
     return _strategy(
@@ -46,7 +46,7 @@ def partitioned_ps(graph: Graph, workers: int, *, proxy: bool = False) -> Strate
     )
 
 
-def uneven_partitioned_ps(graph: Graph, workers: int, *, proxy: bool = False) -> Strategy:
+def uneven_partitioned_ps(graph: Graph, workers: int, *, proxy: bool = False) -> SyncStrategy:
     """Cut dimension 0 into as many parts as the least number that does not divide it."""
     loads = _Loads(workers)
     return _strategy(
@@ -54,7 +54,7 @@ def uneven_partitioned_ps(graph: Graph, workers: int, *, proxy: bool = False) ->
     )
 
 
-def all_reduce(graph: Graph, workers: int, *, chunk_size: int = CHUNK_SIZE) -> Strategy:
+def all_reduce(graph: Graph, workers: int, *, chunk_size: int = CHUNK_SIZE) -> SyncStrategy:
     """Reduce the gradients of all variables; neighbours share a group."""
     _require_chunk(chunk_size)
     return _strategy(
@@ -63,25 +63,25 @@ def all_reduce(graph: Graph, workers: int, *, chunk_size: int = CHUNK_SIZE) -> S
     )
 
 
-def partitioned_all_reduce(graph: Graph, workers: int, *, chunk_size: int = CHUNK_SIZE) -> Strategy:
+def partitioned_all_reduce(graph: Graph, workers: int, *, chunk_size: int = CHUNK_SIZE) -> SyncStrategy:
     """Cut dimension 0 into as many parts as its least divisor above 1, and reduce each."""
     return _all_reduced_parts(graph, chunk_size, lambda variable: 0)
 
 
 def random_axis_partitioned_all_reduce(
     graph: Graph, workers: int, *, chunk_size: int = CHUNK_SIZE, seed: int = 0
-) -> Strategy:
+) -> SyncStrategy:
     """Cut a dimension drawn among those longer than 1, or dimension 0 of a sparse variable."""
     draw = Random(seed)
 
-    def axis(variable: Variable) -> int:
+    def axis(variable: TrainedVariable) -> int:
         long = [d for d, extent in enumerate(variable.tensor.shape) if extent > 1]
         return 0 if variable.sparse or not long else draw.choice(long)
 
     return _all_reduced_parts(graph, chunk_size, axis)
 
 
-def parallax(graph: Graph, workers: int, *, chunk_size: int = CHUNK_SIZE) -> Strategy:
+def parallax(graph: Graph, workers: int, *, chunk_size: int = CHUNK_SIZE) -> SyncStrategy:
     """Put sparse variables on servers by load, and reduce the gradients of all others."""
     _require_chunk(chunk_size)
     loads = _Loads(workers)
@@ -96,7 +96,7 @@ def parallax(graph: Graph, workers: int, *, chunk_size: int = CHUNK_SIZE) -> Str
     )
 
 
-BUILDERS: dict[str, Callable[..., Strategy]] = {
+BUILDERS: dict[str, Callable[..., SyncStrategy]] = {
     build.__name__.replace("_", "-"): build
     for build in (
         ps,
@@ -136,7 +136,7 @@ class _Loads:
     def __init__(self, workers: int) -> None:
         self._bytes = dict.fromkeys(range(workers), 0.0)
 
-    def place(self, variable: Variable, parts: int, proxy: bool) -> Synchronisation:
+    def place(self, variable: TrainedVariable, parts: int, proxy: bool) -> Synchronisation:
         """Put parts on the least loaded workers in turn. Each counts as an even share, as in AutoDist."""
         ascending = sorted(self._bytes, key=self._bytes.__getitem__)
         servers = tuple(islice(cycle(ascending), parts))
@@ -146,7 +146,9 @@ class _Loads:
         return Synchronisation(tuple(Server(worker, proxy) for worker in servers), partition)
 
 
-def _all_reduced_parts(graph: Graph, chunk_size: int, axis_of: Callable[[Variable], int]) -> Strategy:
+def _all_reduced_parts(
+    graph: Graph, chunk_size: int, axis_of: Callable[[TrainedVariable], int]
+) -> SyncStrategy:
     """Cut each variable along an axis, and number its parts and those of all others for their groups."""
     _require_chunk(chunk_size)
     number, found = 0, []
@@ -160,7 +162,7 @@ def _all_reduced_parts(graph: Graph, chunk_size: int, axis_of: Callable[[Variabl
     return _strategy(found)
 
 
-def _rows(variable: Variable) -> int:
+def _rows(variable: TrainedVariable) -> int:
     return variable.tensor.shape[0] if variable.tensor.shape else 1
 
 
@@ -169,5 +171,5 @@ def _require_chunk(size: int) -> None:
         raise PlanError(f"a group has {size} variables; choose a chunk size of at least 1")
 
 
-def _strategy(pairs: Iterable[tuple[Variable, Synchronisation]]) -> Strategy:
-    return Strategy({variable.tensor.name: found for variable, found in pairs})
+def _strategy(pairs: Iterable[tuple[TrainedVariable, Synchronisation]]) -> SyncStrategy:
+    return SyncStrategy({variable.tensor.name: found for variable, found in pairs})

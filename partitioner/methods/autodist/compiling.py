@@ -31,8 +31,8 @@ from ...plans.plan import Plan, require_graph, require_workers
 from ...problem.sequences import by_batch
 from ..flexflow.soap import Soap, find_soap
 from ..meshes.indexing import indexing
-from .strategy import AllReduce, Server, Strategy, Synchronisation
-from .variables import Variable, find_variables
+from .strategy import AllReduce, Server, Synchronisation, SyncStrategy
+from .variables import TrainedVariable, find_variables
 
 METHOD = "sync"
 
@@ -40,7 +40,7 @@ PARTS_LIMIT = 1024
 """The most parts of a variable. AutoDist cuts a prime number of rows into single rows."""
 
 
-def compile_strategy(graph: Graph, workers: int, strategy: Strategy) -> Plan:
+def compile_strategy(graph: Graph, workers: int, strategy: SyncStrategy) -> Plan:
     """Return the plan of a strategy on top of data parallelism.
 
     Raises PlanError naming the variable that has no synchronisation or one that does not fit, and for a batch
@@ -111,8 +111,8 @@ def _sums_samples(soap: Soap, operation: Operation, terms: frozenset[int]) -> bo
     return reduces or not terms.isdisjoint(operation.inputs)
 
 
-def _updating(variable: Variable, update: Operation, how: Synchronisation, workers: int) -> Form:
-    """Return the form in which an operation updates a variable: each part where it is held."""
+def _updating(variable: TrainedVariable, update: Operation, how: Synchronisation, workers: int) -> Form:
+    """Return the form in which an operation updates a variable: each part on its holders."""
     bound = update.bound
     if how.partition is None:
         return _placed(how, bound.full_box, 0, 0, workers)
@@ -158,9 +158,9 @@ def _whole(shape: tuple[int, ...]) -> Boxes:
     return np.array([(0, extent) for extent in shape], np.int64).reshape(len(shape), 2)
 
 
-def _check(variables: Mapping[str, Variable], workers: int, strategy: Strategy) -> None:
+def _check(variables: Mapping[str, TrainedVariable], workers: int, strategy: SyncStrategy) -> None:
     """Raise PlanError unless the strategy has each variable, in parts that it and the workers have."""
-    if not isinstance(strategy, Strategy):
+    if not isinstance(strategy, SyncStrategy):
         raise PlanError(
             f"compile takes a tofu.sync.Strategy, not a {type(strategy).__name__}; build one first"
         )
@@ -175,7 +175,7 @@ def _check(variables: Mapping[str, Variable], workers: int, strategy: Strategy) 
         check_fits(variable, workers, strategy.variables[name])
 
 
-def check_fits(variable: Variable, workers: int, how: Synchronisation) -> None:
+def check_fits(variable: TrainedVariable, workers: int, how: Synchronisation) -> None:
     """Raise PlanError naming a variable whose synchronisation does not fit it or the workers."""
     name, shape = variable.tensor.name, variable.tensor.shape
     if len(how.parts) > PARTS_LIMIT:

@@ -11,10 +11,10 @@ from ...plans.plan import Plan
 from ...plans.space import Space
 from .builders import BUILDERS
 from .compiling import compile_strategy
-from .strategy import Strategy
+from .strategy import SyncStrategy
 
 
-def built(name: str, build: Callable[..., Strategy], graph: Graph, workers: int, space: Space) -> Plan:
+def built(name: str, build: Callable[..., SyncStrategy], graph: Graph, workers: int, space: Space) -> Plan:
     """Return the plan of a builder's strategy. Data are fed by batch, whatever the space says."""
     return replace(compile_strategy(graph, workers, build(graph, workers)), method=name)
 

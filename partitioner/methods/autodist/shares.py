@@ -1,4 +1,4 @@
-"""What synchronisation moves, by the kind of synchroniser that variables have."""
+"""Bytes that synchronisation moves, by the kind of synchroniser that variables have."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 from ....dataflow.graph import Graph, Role
 from ...plans.plan import Plan
-from .strategy import AllReduce, Strategy, Synchronisation
+from .strategy import AllReduce, Synchronisation, SyncStrategy
 from .variables import find_variables
 
 ALL_REDUCE, SERVER, BOTH = "all-reduce", "server", "both"
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class KindShare:
     """The variables with one kind of synchroniser."""
 
     kind: str
@@ -41,7 +41,7 @@ def kind_of(how: Synchronisation) -> str:
     return ALL_REDUCE if reduced == len(how.parts) else BOTH if reduced else SERVER
 
 
-def shares(graph: Graph, plan: Plan, strategy: Strategy) -> tuple[Share, ...]:
+def shares(graph: Graph, plan: Plan, strategy: SyncStrategy) -> tuple[KindShare, ...]:
     """Return the share of each kind that the strategy uses."""
     moved: dict[str, int] = {}
     for each in plan.contributions(graph):
@@ -51,7 +51,7 @@ def shares(graph: Graph, plan: Plan, strategy: Strategy) -> tuple[Share, ...]:
     for kind in (ALL_REDUCE, SERVER, BOTH):
         mine = [v for v in find_variables(graph) if kind_of(strategy.variables[v.tensor.name]) == kind]
         gradients = [name for v in mine for name in v.together if role[name] is Role.GRADIENT]
-        share = Share(
+        share = KindShare(
             kind,
             len(mine),
             sum(v.sparse for v in mine),

@@ -52,7 +52,7 @@ class Synchronisation:
 
 
 @dataclass(frozen=True, slots=True)
-class Strategy:
+class SyncStrategy:
     """How all variables of a graph are synchronised. Every worker is a replica."""
 
     variables: Mapping[str, Synchronisation]

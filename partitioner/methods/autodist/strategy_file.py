@@ -12,8 +12,8 @@ from ....support.strict_documents import expect_keys, number_between, read_docum
 from ....support.wording import alternatives
 from ...plans.compose import by_name
 from .compiling import check_fits
-from .strategy import AllReduce, Partition, Server, Strategy, Synchronisation, Synchroniser, evenly
-from .variables import Variable, find_variables
+from .strategy import AllReduce, Partition, Server, Synchronisation, Synchroniser, SyncStrategy, evenly
+from .variables import TrainedVariable, find_variables
 
 VERSION = 1
 SYNCHRONISERS = ("all-reduce", "ps")
@@ -21,7 +21,7 @@ _OF_PART = ("sync", "worker", "proxy", "group")
 _MOST = 2**31 - 1
 
 
-def read_strategy(path: Path, graph: Graph, workers: int) -> Strategy:
+def read_strategy(path: Path, graph: Graph, workers: int) -> SyncStrategy:
     """Read a strategy file for a graph. Raises PlanError naming the file and the entry that is wrong."""
     document = read_document(path, "strategy file")
     try:
@@ -30,7 +30,7 @@ def read_strategy(path: Path, graph: Graph, workers: int) -> Strategy:
         raise PlanError(f"the strategy file {str(path)!r} cannot be used: {error}") from error
 
 
-def parse_strategy(document: object, graph: Graph, workers: int) -> Strategy:
+def parse_strategy(document: object, graph: Graph, workers: int) -> SyncStrategy:
     """Return the strategy that the contents of a file are for a graph, whose variables patterns may mean.
 
     Raises PlanError naming the entry that is wrong.
@@ -62,10 +62,10 @@ def parse_strategy(document: object, graph: Graph, workers: int) -> Strategy:
             f"variables has nothing for {missing[0]!r} ({len(missing)} in all); add it, or a pattern such as "
             "'*'"
         )
-    return Strategy(found)
+    return SyncStrategy(found)
 
 
-def strategy_document(strategy: Strategy) -> dict[str, object]:
+def strategy_document(strategy: SyncStrategy) -> dict[str, object]:
     """Return what a strategy file holds of a strategy."""
     variables = {name: _written(how) for name, how in strategy.variables.items()}
     return {"strategy": VERSION, "variables": variables}
@@ -86,7 +86,7 @@ def _written_part(part: Synchroniser) -> dict[str, object]:
             return {"sync": "ps", "worker": worker, "proxy": proxy}
 
 
-def _synchronisation(entry: object, variable: Variable, place: str) -> Synchronisation:
+def _synchronisation(entry: object, variable: TrainedVariable, place: str) -> Synchronisation:
     """Read how a variable is synchronised: whole, in parts of one kind, or in parts with an entry each."""
     entries = typed_object(entry, place)
     expect_keys(entries, (), place, ("cut", "parts", "workers", *_OF_PART))
@@ -134,7 +134,7 @@ def _synchroniser(entries: dict[str, object], place: str) -> Synchroniser:
             raise PlanError(f"{place}.sync is {sync!r}{alternatives(sync, SYNCHRONISERS)}")
 
 
-def _partition(entry: object, variable: Variable, place: str) -> Partition:
+def _partition(entry: object, variable: TrainedVariable, place: str) -> Partition:
     """Read a cut into even parts, or at bounds."""
     cut, shape = typed_object(entry, place), variable.tensor.shape
     expect_keys(cut, ("axis",), place, ("parts", "bounds"))

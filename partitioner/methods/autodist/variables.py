@@ -15,7 +15,7 @@ LASTING = (Role.PARAMETER, Role.STATE, Role.ACCUMULATOR)
 
 
 @dataclass(frozen=True, slots=True)
-class Variable:
+class TrainedVariable:
     """A parameter that the graph updates."""
 
     tensor: Tensor
@@ -34,7 +34,7 @@ class Variable:
     """The other operations that read it."""
 
 
-def find_variables(graph: Graph) -> tuple[Variable, ...]:
+def find_variables(graph: Graph) -> tuple[TrainedVariable, ...]:
     """Return the variables of a graph, in its order. A gradient of two variables belongs to the first.
 
     Raises PlanError if an operation updates two variables.
@@ -64,7 +64,9 @@ def find_variables(graph: Graph) -> tuple[Variable, ...]:
         together = [t for t in mine if t == root or graph.tensors[t].role is not Role.PARAMETER]
         taken.update(together)
         names = tuple(graph.tensors[t].name for t in sorted(together))
-        found.append(Variable(tensor, root in sparse, names, tuple(updates[root]), tuple(readers[root])))
+        found.append(
+            TrainedVariable(tensor, root in sparse, names, tuple(updates[root]), tuple(readers[root]))
+        )
     return tuple(found)
 
 

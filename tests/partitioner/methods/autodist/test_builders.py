@@ -14,8 +14,8 @@ from tofu.partitioner.methods.autodist.strategy import (
     AllReduce,
     Partition,
     Server,
-    Strategy,
     Synchronisation,
+    SyncStrategy,
     evenly,
 )
 
@@ -27,7 +27,7 @@ MLP = tofu.models.get("mlp", batch=8).training_graph()
 """
 
 
-def servers(strategy: Strategy) -> dict[str, tuple[int, ...]]:
+def servers(strategy: SyncStrategy) -> dict[str, tuple[int, ...]]:
     """Return the workers of the parts of every variable, all of which have servers."""
     return {
         name: tuple(part.worker for part in how.parts if isinstance(part, Server))
@@ -35,7 +35,7 @@ def servers(strategy: Strategy) -> dict[str, tuple[int, ...]]:
     }
 
 
-def groups(strategy: Strategy) -> list[tuple[int, ...]]:
+def groups(strategy: SyncStrategy) -> list[tuple[int, ...]]:
     """Return the groups of the parts of every variable, all of which are reduced."""
     return [
         tuple(part.group for part in how.parts if isinstance(part, AllReduce))
@@ -129,7 +129,7 @@ def test_a_random_axis_is_any_but_that_of_a_sparse_variable() -> None:
 
 
 def test_parallax_puts_sparse_variables_on_servers() -> None:
-    assert builders.parallax(embedded(), 2, chunk_size=2) == Strategy(
+    assert builders.parallax(embedded(), 2, chunk_size=2) == SyncStrategy(
         {
             "table_weight": Synchronisation((Server(0),)),
             "fc_weight": Synchronisation((AllReduce(0),)),

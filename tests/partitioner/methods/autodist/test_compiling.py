@@ -22,8 +22,8 @@ from tofu.partitioner.methods.autodist.strategy import (
     AllReduce,
     Partition,
     Server,
-    Strategy,
     Synchronisation,
+    SyncStrategy,
     evenly,
 )
 from tofu.runtime.executor import Executor
@@ -108,7 +108,7 @@ def test_any_mixture_trains_the_bits_of_one_worker(data: st.DataObject, workers:
     graph = training("perceptron")
     shapes = {t.name: t.shape for t in graph.tensors if t.role is Role.PARAMETER and t.alias is None}
     chosen = {name: data.draw(synchronisations(shape, workers), name) for name, shape in shapes.items()}
-    plan = compile_strategy(graph, workers, Strategy(chosen))
+    plan = compile_strategy(graph, workers, SyncStrategy(chosen))
     require_bits(trained(graph, plan, 1), single("perceptron", 1))
 
 
@@ -168,16 +168,16 @@ def test_accumulated_gradients_are_where_their_variable_is() -> None:
     assert {holding.worker for holding in holdings} == {0}
 
 
-def changed(name: str, how: Synchronisation) -> Strategy:
+def changed(name: str, how: Synchronisation) -> SyncStrategy:
     graph = training("perceptron")
-    return Strategy({**all_reduce(graph, 2).variables, name: how})
+    return SyncStrategy({**all_reduce(graph, 2).variables, name: how})
 
 
 @pytest.mark.parametrize(
     ("strategy", "message"),
     [
         (changed("fc9_weight", Synchronisation((AllReduce(),))), "updates no variable 'fc9_weight'"),
-        (Strategy({}), "variable 'fc1_weight' has no synchronisation"),
+        (SyncStrategy({}), "variable 'fc1_weight' has no synchronisation"),
         (changed("fc1_bias", Synchronisation((Server(2),))), "'fc1_bias' is on worker 2.* 0 to 1"),
         (
             changed("fc1_bias", Synchronisation((AllReduce(),) * 2, Partition(1, (2,)))),
@@ -205,7 +205,7 @@ def changed(name: str, how: Synchronisation) -> Strategy:
         ("ps", "takes a tofu.sync.Strategy, not a str"),
     ],
 )
-def test_what_cannot_be_expressed_is_refused(strategy: Strategy, message: str) -> None:
+def test_what_cannot_be_expressed_is_refused(strategy: SyncStrategy, message: str) -> None:
     with pytest.raises(PlanError, match=message):
         compile_strategy(training("perceptron"), 2, strategy)
 

@@ -1,4 +1,4 @@
-"""Strategy files mean what they say, and hostile ones are refused."""
+"""SyncStrategy files mean what they say, and hostile ones are refused."""
 
 from __future__ import annotations
 
