@@ -15,7 +15,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import errors, machines, models, mx, operators, plans, programs, search, simulator, testing
+    from . import errors, machines, models, mx, operators, plans, programs, search, simulator, sync, testing
     from .api import Context, Module, cpu, frontier, gpu, partition, place
     from .dataflow import rnn, sym
     from .dataflow.training import inference_graph, training_graph
@@ -81,6 +81,7 @@ _MODULES = {
     "search": "search",
     "simulator": "simulator",
     "sym": "dataflow.sym",
+    "sync": "sync",
     "testing": "testing",
 }
 
@@ -133,6 +134,7 @@ __all__ = [
     "simulate",
     "simulator",
     "sym",
+    "sync",
     "testing",
     "training_graph",
     "verify",

@@ -27,6 +27,7 @@ COMMANDS = {
     "plan": "Partition a model over workers, and say what it costs.",
     "profile": "Measure this machine's processor on the programs of models.",
     "simulate": "Simulate one iteration of a plan on a machine.",
+    "sync": "Plan how each variable is synchronised over data-parallel workers.",
     "train": "Train a model over workers.",
     "verify": "Check a plan file.",
 }

@@ -33,8 +33,10 @@ method_option = click.option(
     show_default=True,
     shell_complete=candidates.of(candidates.methods),
     help="Search method: recursive, refine, exact, all-row, spartan, equal-chop, icml18, data-parallel, "
-    "zero-3, megatron, megatron-sp, one-weird-trick, wu-2016, flexflow, anneal, pardnn or place. "
-    "Megatron takes a mesh, as in megatron:dp4-tp2; the last four need a machine (tofu plan --machine).",
+    "zero-3, megatron, megatron-sp, one-weird-trick, wu-2016, ps, ps-load-balancing, partitioned-ps, "
+    "uneven-partitioned-ps, all-reduce, partitioned-all-reduce, random-axis-partitioned-all-reduce, "
+    "parallax, flexflow, anneal, pardnn or place. Megatron takes a mesh, as in megatron:dp4-tp2; the last "
+    "four need a machine (tofu plan --machine).",
 )
 
 

@@ -31,6 +31,7 @@ from ..problem.transfer_time import TransferTime
 from ..solvers.anytime import Report
 from ..solvers.errors import SolverError
 from .anneal.search import anneal
+from .autodist.methods import COMPOSITIONS
 from .baselines import all_row, equal_chop, icml18, spartan
 from .exact import exact
 from .flexflow.experts import one_weird_trick_plan, wu_2016_plan
@@ -49,6 +50,7 @@ from .simulated import SimulatedSearch
 BASELINES = "methods/baselines.md"
 FLEXFLOW = "methods/flexflow.md"
 PLACEMENT = "methods/placement.md"
+AUTODIST = "methods/autodist.md"
 
 for _method in (
     Method(
@@ -95,6 +97,7 @@ for _method in (
     Method("anneal", anneal, simulates=True, draws=True, slow=True, page=FLEXFLOW),
     Method("pardnn", pardnn, simulates=True, slow=True, page=PLACEMENT),
     Method("place", place, simulates=True, takes_groups=True, slow=True, page=PLACEMENT),
+    *(Method(name, composing, composes=True, page=AUTODIST) for name, composing in COMPOSITIONS.items()),
     Method("manual", manual, takes_constraints=True, takes_layouts=True, page=BASELINES, trusted=True),
 ):
     register(_method)

@@ -17,6 +17,7 @@ from tofu.cli.ending import STATUSES
 from tofu.cli.manual import example_lines, page
 from tofu.dataflow.optimizer import OPTIMIZERS
 from tofu.machines.machine_file import PRESETS
+from tofu.partitioner.methods.autodist.builders import BUILDERS
 from tofu.partitioner.methods.method import every_method
 from tofu.runtime.metrics import METRICS
 
@@ -52,6 +53,7 @@ def test_help_has_examples_and_explains_every_option(tofu: Tofu, name: str) -> N
     [
         ("plan", "method", every_method().keys() - {"manual"}),
         ("plan", "machine", set(PRESETS)),
+        ("sync", "builder", set(BUILDERS)),
         ("plan", "optimizer", set(OPTIMIZERS)),
         ("train", "optimizer", set(OPTIMIZERS)),
         ("train", "metrics", set(METRICS)),

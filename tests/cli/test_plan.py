@@ -10,6 +10,7 @@ from click.testing import Result
 
 from tofu import models
 from tofu.partitioner import Plan
+from tofu.partitioner.methods.autodist.builders import BUILDERS
 from tofu.partitioner.methods.method import every_method
 
 FIGURES = {
@@ -302,7 +303,7 @@ def test_a_written_plan_that_cannot_be_is_not_saved(tofu: Tofu, tmp_path: Path, 
 def test_a_comparison_says_which_methods_cannot_do_what_is_asked(tofu: Tofu) -> None:
     asked = ("plan", "mlp", "--workers", "4", "--compare", "--pin", "fc1_weight=-", "--no-replicate")
     facts = json.loads(tofu(*asked, "--json").output)
-    whole = {"data-parallel", "zero-3", "megatron", "megatron-sp"} | EXPERTS | SIMULATING
+    whole = {"data-parallel", "zero-3", "megatron", "megatron-sp"} | BUILDERS.keys() | EXPERTS | SIMULATING
     assert facts["left_out"].keys() == {"spartan", "equal-chop", "exact"} | whole
     assert {entry["method"] for entry in facts["methods"]} == SEARCHING - facts["left_out"].keys()
     output = tofu(*asked).output

@@ -15,6 +15,7 @@ from tofu.cli import main
 from tofu.dataflow.graph import Graph
 from tofu.partitioner import Plan
 from tofu.partitioner.explaining.explain import explain
+from tofu.partitioner.methods.autodist.builders import BUILDERS
 from tofu.partitioner.plans.plan import contributors
 from tofu.programs.memory import plan_memory
 from tofu.reports.page import embedded, render
@@ -122,6 +123,7 @@ def test_methods_that_take_long_are_named_and_left_out(page: tuple[dict, dict, P
         "data-parallel",
         "one-weird-trick",
         "refine",
+        *BUILDERS,
     }
     assert data["left_out"].keys() == {"exact", "flexflow", "anneal", "pardnn", "place", "wu-2016"}
 

@@ -1,0 +1,1 @@
+"""AutoDist: how each variable is synchronised over data-parallel workers (Zhang et al.)."""

@@ -1,0 +1,66 @@
+"""`tofu sync`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+from click.testing import Result
+
+from tofu.partitioner import Plan
+
+Tofu = Callable[..., Result]
+ASKED = ("sync", "mlp", "--workers", "4")
+PARAMETERS = 4 * (784 * 128 + 128 * 64 + 64 * 10 + 128 + 64 + 10)
+
+
+def test_figures_are_one_object(tofu: Tofu) -> None:
+    facts = json.loads(tofu(*ASKED, "--builder", "all-reduce", "--json").output)
+    share = {
+        "kind": "all-reduce",
+        "variables": 6,
+        "sparse": 0,
+        "variable_bytes": PARAMETERS,
+        "gradient_bytes": 6 * PARAMETERS,
+        "fetched_bytes": 0,
+    }
+    assert facts["shares"] == [share]
+    assert (facts["cost_bytes"], facts["other_bytes"]) == (6 * PARAMETERS, 0)
+    assert (facts["machine"], facts["step_seconds"]) == (None, None)
+
+
+def test_what_is_printed_is_a_strategy_file_again(tofu: Tofu, tmp_path: Path) -> None:
+    made = json.loads(tofu(*ASKED, "--builder", "uneven-partitioned-ps", "--json").output)
+    path = tmp_path / "strategy.yaml"
+    path.write_text(yaml.safe_dump(made["strategy"]), encoding="utf-8")
+    assert json.loads(tofu(*ASKED, "--strategy", str(path), "--json").output) == made
+
+
+def test_a_plan_is_saved_with_its_origin(tofu: Tofu, tmp_path: Path) -> None:
+    path = tmp_path / "plan.json"
+    result = tofu(*ASKED, "--builder", "ps", "--machine", "dgx-1-v100", "--save", str(path))
+    assert result.exit_code == 0, result.output
+    for part in ("2.73 MB moved in one iteration", "server", "on dgx-1-v100 by estimate", "plan written to"):
+        assert part in result.output
+    plan = Plan.load(path)
+    assert plan.step_seconds is not None
+    assert tofu("verify", str(path)).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ((), "give one of them"),
+        (("--builder", "ps", "--strategy", "s.yaml"), "give one of them"),
+        (("--builder", "all-reduec"), "there is no builder 'all-reduec'; did you mean 'all-reduce'"),
+        (("--strategy", "none.yaml"), "cannot read the strategy file 'none.yaml'"),
+        (("--builder", "ps", "--batch", "2"), "choose a larger batch or fewer workers"),
+    ],
+)
+def test_mistakes_end_in_one_message(tofu: Tofu, options: tuple[str, ...], message: str) -> None:
+    result = tofu(*ASKED, *options)
+    assert result.exit_code == 2
+    assert message in " ".join(result.stderr.split())
