@@ -25,6 +25,12 @@ from .relief import EVERYWHERE, LESS_IN_ALL, NEAR, relieve
 ROUNDS = 8
 """How often the bounds on live bytes fall at most because of arenas."""
 
+PROGRESS = 0.01
+"""The part of all excess that has to be freed in `PATIENCE` rounds, or moves only pass it on."""
+
+PATIENCE = 30
+"""See `PROGRESS`. In a round moves free memory of one worker."""
+
 SHOWN = 3
 """The number of values that an error names."""
 
@@ -103,13 +109,16 @@ def _within(
     state = movable(graph, devices, order, worker)
     bounds, moved = numbers(limits.tolist()), zeros(graph.count)
     stuck: set[int] = set()
+    least, rounds = float("inf"), 0
     while True:
         excess = {
             each: peak(state.highest, state.leaves, each) - int(limits[each])
             for each in range(devices.workers)
         }
         over = [each for each, nbytes in excess.items() if nbytes > 0]
-        left = [each for each in over if each not in stuck]
+        total = sum(excess[each] for each in over)
+        least, rounds = (total, 0) if total <= least * (1 - PROGRESS) else (least, rounds + 1)
+        left = [each for each in over if each not in stuck] if rounds < PATIENCE else []
         found = np.array(plain(state.worker), np.int64)
         if not over:
             return found
