@@ -17,7 +17,7 @@ EXPANDED_FREELY = 1 << 30
 """Packed contents of this many bytes are always expanded."""
 
 MOST_EXPANDED = 64
-"""Contents beyond that may have so many bytes for each byte in the file."""
+"""Larger contents may have at most this number of bytes for each byte in the file."""
 
 
 def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
