@@ -2,11 +2,12 @@
 
     python -m benchmarks.fuzz_descriptions --texts 1000000 --seed 0
 
-Texts are written by the grammar, or are known descriptions damaged by tokens or by bytes. An accepted text is
-printed and parsed again, and must give an equal tree. Of the accepted texts every `--analyse-every`-th is
-bound to random shapes: its strategies, regions and refusals are asked for, and its interpretation if it is
-small. A text that takes longer than `--limit` seconds of processor time counts as a hang. An audit hook
-watches for execution, imports and files while a text is parsed.
+Texts are written by the grammar, nest constructs of indices deeply, or are known descriptions damaged by
+tokens or by bytes. An accepted text is printed and parsed again, and must give an equal tree. Of the
+accepted texts every `--analyse-every`-th is bound to random shapes: its strategies, regions and refusals are
+asked for, and its interpretation if it is small. A text that takes longer than `--limit` seconds of
+processor time counts as a hang. An audit hook watches for execution, imports and files while a text is
+parsed.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ import numpy as np
 
 from benchmarks.machine import described
 from benchmarks.record import keep
-from tests.tdl.random_texts import SEEDS, damaged_bytes, damaged_tokens, written
+from tests.tdl.random_texts import SEEDS, damaged_bytes, damaged_tokens, nested, written
 from tofu import operators, tdl
 from tofu.analyzer.bind.staged_bound import bind
 from tofu.analyzer.specialize.specialize import specialize
@@ -117,11 +118,13 @@ class Fuzz:
 
     def one(self) -> None:
         """Make one text and see what becomes of it."""
-        kind = self.random.choices(("written", "tokens", "bytes"), (25, 40, 35))[0]
+        kind = self.random.choices(("written", "tokens", "bytes", "nested"), (25, 35, 35, 5))[0]
         self.counts[kind] += 1
         match kind:
             case "written":
                 text = written(self.random)
+            case "nested":
+                text = nested(self.random)
             case "tokens":
                 text = damaged_tokens(self.random, self.corpus)
             case _:
@@ -136,7 +139,9 @@ class Fuzz:
             self.counts["accepted"] += 1
             printed = tdl.format(description)
             assert tdl.parse(printed) == description, printed
-        if description is not None and self.counts["accepted"] % self.analyse_every == 0:
+        if description is not None and (
+            kind == "nested" or self.counts["accepted"] % self.analyse_every == 0
+        ):
             with self.guarded("analysis", text):
                 self.analyse(description)
 

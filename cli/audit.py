@@ -12,6 +12,7 @@ from . import candidates
 from .describe import given_or_example, named_operator
 from .ending import REFUTED
 from .options import Shape, WorkerCounts, attribute_option, examples, json_option, shape_option
+from .say import say
 
 
 @click.command(
@@ -68,12 +69,12 @@ def command(
             )
         audits.append(report)
         if not as_json:
-            click.echo(repr(report)[1:-1] if everything and not report.refuted else str(report))
+            say(repr(report)[1:-1] if everything and not report.refuted else str(report))
     catalogue = Catalogue.of(audits)
     if as_json:
         click.echo(json.dumps(catalogue.data()))
     elif len(audits) > 1:
         for line in catalogue.summary():
-            click.echo(line)
+            say(line)
     if catalogue.refuted:
         sys.exit(REFUTED)

@@ -14,6 +14,7 @@ from ..operators.library import registry
 from ..operators.operator import Operator
 from . import candidates, python_file
 from .options import Shape, attribute_option, examples, json_option, shape_option
+from .say import say
 
 if TYPE_CHECKING:
     from ..operators.stages.bound_operator import BoundOperator
@@ -83,7 +84,7 @@ def command(
         return
     _print(found, given_attributes, stages, workers)
     if draw is not None:
-        click.echo(f"drawing written to {draw}")
+        say(f"drawing written to {draw}")
 
 
 def named_operator(name: str) -> Operator:

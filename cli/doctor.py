@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from .options import examples, json_option
+from .say import say
 
 
 @click.command(
@@ -42,4 +43,4 @@ def command(no_copies: bool, save: Path | None, as_json: bool) -> None:
     else:
         wide_console().print(doctor.text(found))
         if save is not None:
-            click.echo(f"machine file written to {save}")
+            say(f"machine file written to {save}")

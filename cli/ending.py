@@ -8,6 +8,8 @@ from typing import IO, Any, NoReturn
 
 import click
 
+from ..support.terminal_text import printable
+
 DONE = 0
 REFUTED = 1
 MISTAKE = 2
@@ -25,9 +27,12 @@ STATUSES = {
 
 
 class Mistake(click.ClickException):
-    """A user's mistake: one message."""
+    """A user's mistake: one message, in which controls in names are escaped."""
 
     exit_code = MISTAKE
+
+    def __init__(self, message: str) -> None:
+        super().__init__(printable(message))
 
 
 class Interrupted(click.ClickException):

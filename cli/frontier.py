@@ -19,6 +19,7 @@ from .options import (
     no_replicate_option,
 )
 from .planned import Planned, planned_options
+from .say import say
 
 if TYPE_CHECKING:
     from ..partitioner.methods.frontier import Frontier
@@ -145,4 +146,4 @@ def _save(frontiers: list[Frontier], source: PlanOrigin, folder: Path) -> None:
 
 def _say(text: str, as_json: bool) -> None:
     if not as_json:
-        click.echo(text)
+        say(text)

@@ -6,6 +6,7 @@ import click
 
 from .options import examples, method_option, model_candidates, workers_option
 from .planned import Planned, planned_options
+from .say import say
 
 
 @click.command(
@@ -44,4 +45,4 @@ def command(
     from ..partitioner import lower
 
     graph, plan = given.planned(context, target, model, workers, method)
-    click.echo(lower(graph, plan).text(worker, operation))
+    say(lower(graph, plan).text(worker, operation))

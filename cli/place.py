@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from .options import examples, json_option, machine_option, workers_option
+from .say import say
 
 
 @click.command(
@@ -49,4 +50,4 @@ def command(
         return
     show(found)
     if save is not None:
-        click.echo(f"placement written to {save}")
+        say(f"placement written to {save}")

@@ -31,6 +31,7 @@ from .options import (
     unroll_option,
 )
 from .request import Request, point
+from .say import say
 
 if TYPE_CHECKING:
     from ..dataflow.graph import Graph
@@ -222,14 +223,14 @@ def command(
         with waiting("comparing methods and pricing alternatives", quiet=as_json):
             _write_page(report, graph, found.plan, facts, arenas, timeline, request)
         if not as_json:
-            click.echo(f"page written to {report}")
+            say(f"page written to {report}")
     request.require_fit(graph, found)
     if save is not None:
         source = PlanOrigin(model, batch, shapes, optimizer, dtype, accumulate, recompute, unroll)
         seconds = None if timeline is None else timeline.seconds
         dataclasses.replace(found.plan, source=source, step_seconds=seconds).save(save)
         if not as_json:
-            click.echo(f"plan written to {save}")
+            say(f"plan written to {save}")
 
 
 def _front(graph: Graph, method: str, request: Request, quiet: bool) -> list[dict[str, int]]:

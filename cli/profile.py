@@ -9,6 +9,7 @@ import click
 from ..support.wording import counted
 from .options import WorkerCounts, examples, json_option, method_option, model_candidates
 from .planned import Planned, plan_in, planned_options
+from .say import say
 
 
 @click.command(
@@ -77,11 +78,11 @@ def command(
                 {"model": graph.name, "workers": count, "measured": added.measured, "known": added.known}
             )
             if not as_json:
-                click.echo(
+                say(
                     f"{target} on {counted(count, 'worker')}: {added.measured} measured, "
                     f"{added.known} known before"
                 )
     if as_json:
         print_json({"machine": profiler.machine.name, "programs": rows})
     else:
-        click.echo(f"{profiler.machine.name} in {save}, its times in {profiler.profile_path}")
+        say(f"{profiler.machine.name} in {save}, its times in {profiler.profile_path}")

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import ModuleType
 
 from ..errors import TofuError
+from ..support.opened_files import open_regular
 from ..support.wording import alternatives
 
 
@@ -32,6 +33,10 @@ def read(path: Path, name: str) -> object:
     if specification is None or specification.loader is None or not path.is_file():
         raise TofuError(f"the Python file {path} does not exist")
     module = importlib.util.module_from_spec(specification)
+    try:
+        open_regular(path).close()
+    except OSError as error:
+        raise TofuError(f"the Python file {path} cannot be read: {error.strerror}") from error
     sys.path.insert(0, str(path.parent))
     try:
         specification.loader.exec_module(module)

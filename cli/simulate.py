@@ -15,6 +15,7 @@ from .options import (
     workers_option,
 )
 from .planned import Planned, planned_options
+from .say import say
 
 
 @click.command(
@@ -74,4 +75,4 @@ def command(
         return
     report.show(timeline)
     if trace is not None:
-        click.echo(f"trace written to {trace}")
+        say(f"trace written to {trace}")

@@ -9,6 +9,7 @@ import click
 
 from .options import examples, json_option, model_candidates
 from .planned import Planned, model_name, planned_options
+from .say import say
 
 
 @click.command(
@@ -62,7 +63,7 @@ def command(
     if as_json:
         click.echo(json.dumps(facts))
         return
-    click.echo(
+    say(
         f"{plan} is valid for {facts['model']} on {found.workers} workers: {facts['tensors']:,} tensors, "
         f"{facts['operators']:,} operators and {facts['instructions']:,} instructions checked, "
         f"{found.cost_bytes:,} bytes recounted, {facts['peak_bytes_per_worker']:,} bytes of memory walked"

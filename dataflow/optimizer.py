@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from ..errors import OperatorError
+from ..support.checked_argument import require
 from ..support.wording import alternatives
 
 
@@ -80,6 +81,8 @@ def get_optimizer(optimizer: Optimizer | str) -> Optimizer:
     """Return the optimizer, or look it up by name. Raises OperatorError for an unknown name."""
     if isinstance(optimizer, Optimizer):
         return optimizer
+    fits = isinstance(optimizer, str)
+    require(fits, optimizer, "optimizer", "the name of an optimizer, or an Optimizer", OperatorError)
     if optimizer not in OPTIMIZERS:
         raise OperatorError(f"there is no optimizer {optimizer!r}{alternatives(optimizer, OPTIMIZERS)}")
     return OPTIMIZERS[optimizer]()

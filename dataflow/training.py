@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from numbers import Integral
 
 from ..analyzer.indices.region import Shape
 from ..errors import DataError, GraphError
+from ..support.checked_argument import require
 from ..support.wording import alternatives
 from .autodiff import differentiate
 from .builder import GraphBuilder
@@ -94,6 +96,7 @@ def training_graph(
 
 def micro_shapes(shapes: Mapping[str, Shape], count: int) -> dict[str, Shape]:
     """Return the shapes of one of `count` equal parts of a batch. Raises DataError if it cannot be split."""
+    require(isinstance(count, Integral), count, "accumulate", "an integer from 1 on", DataError)
     if count < 1:
         raise DataError(f"a batch cannot be trained on in {count} micro-batches; use 1 or more")
     for name, shape in shapes.items():

@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar, overload
 
 from .. import tdl
 from ..errors import DescriptionError, OperatorError
+from ..support.opened_files import open_regular
 from ..tdl import Max, Min, Opaque, Prod, Reducer, Sum, ast
 from ..tdl.syntax.layout import MAX_BYTES
 from .kernels.kernel import Kernel, check_kernel
@@ -85,12 +86,10 @@ def load(
     Takes what `parse` takes. Raises as `parse` does, and DescriptionError for a file that cannot be read.
     """
     try:
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             data = file.read(MAX_BYTES + 1)
     except OSError as error:
         raise DescriptionError(f"the description file {path} cannot be read: {error.strerror}") from None
-    except ValueError as error:
-        raise DescriptionError(f"the description file {path!r} cannot be read: {error}") from None
     if len(data) > MAX_BYTES:
         raise DescriptionError(f"{path} is not a description: it is larger than {MAX_BYTES // 1024} KiB")
     try:

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 from typing import NoReturn
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+
+from ..support.terminal_text import printable
 
 PLAIN_WIDTH = 160
 
 
 class _Console(Console):
-    """A console that leaves a closed pipe to the command, whose exit status says so."""
+    """A console that escapes controls in all texts, which may come from files of others.
+
+    It leaves a closed pipe to the command, whose exit status says so.
+    """
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        for text, style, control in super().render(renderable, options):
+            yield Segment(text if control else printable(text), style, control)
 
     def on_broken_pipe(self) -> NoReturn:
         raise BrokenPipeError

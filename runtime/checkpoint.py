@@ -21,6 +21,7 @@ from typing import Any
 from ..errors import DataError
 from ..operators.kernels.kernel import Array
 from ..support.atomic_files import Files
+from ..support.opened_files import open_regular
 
 FORMAT = 1
 KEPT = 2
@@ -149,6 +150,7 @@ def read(path: Path) -> Checkpoint:
     from safetensors import SafetensorError, safe_open
 
     try:
+        open_regular(path).close()
         with safe_open(path, "numpy") as file:
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118, not a mapping

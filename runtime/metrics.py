@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from ..errors import DataError
 from ..operators.kernels.kernel import Array
+from ..support.checked_argument import require
 from ..support.wording import alternatives
 
 Values = npt.NDArray[np.float64]
@@ -128,6 +129,7 @@ def get_metric(metric: Metric | str) -> Metric:
     """Return the metric, or look it up by name. Raises DataError for an unknown name."""
     if isinstance(metric, Metric):
         return metric
+    require(isinstance(metric, str), metric, "metric", "the name of a metric, or a Metric", DataError)
     if metric not in METRICS:
         raise DataError(f"there is no metric '{metric}'{alternatives(metric, METRICS)}")
     return METRICS[metric]

@@ -13,6 +13,7 @@ from ..analyzer.indices.region import Shape
 from ..dataflow.optimizer import Optimizer, get_optimizer
 from ..errors import DataError
 from ..operators.kernels.kernel import Array
+from ..support.checked_argument import is_count, require
 from .binding import Binding
 from .checkpoint import CheckpointFolder
 from .data import Batches, checked
@@ -70,6 +71,13 @@ class TrainableModule(Binding):
         _require_batches(train_data)
         if eval_data is not None:
             _require_batches(eval_data)
+        require(is_count(num_epoch), num_epoch, "num_epoch", "an integer from 0 on", DataError)
+        for name, called in (("on_step", on_step), ("on_epoch", on_epoch)):
+            require(called is None or callable(called), called, name, "a function", DataError)
+        fits = checkpoint is None or isinstance(checkpoint, str | PathLike)
+        require(fits, checkpoint, "checkpoint", "the name of a folder", DataError)
+        fits = callable(learning_rate) or isinstance(learning_rate, SupportsFloat)
+        require(fits, learning_rate, "learning_rate", "a number, or a function of the step", DataError)
         rate = (
             ConstantRate(float(learning_rate)) if isinstance(learning_rate, SupportsFloat) else learning_rate
         )
@@ -149,4 +157,6 @@ def _require_batches(data: object) -> None:
 
 def _metrics(metric: Metrics) -> list[Metric]:
     several = [metric] if isinstance(metric, str | Metric) else metric
+    fits = isinstance(several, Sequence)
+    require(fits, metric, "metric", "the name of a metric, a Metric, or a list of them", DataError)
     return [get_metric(each) for each in several]

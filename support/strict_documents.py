@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from ..errors import PlanError, TofuError
+from .opened_files import open_regular
 
 JSON_LIMIT_BYTES = 64 << 20
 YAML_LIMIT_BYTES = 64 << 10
@@ -51,7 +52,7 @@ def read_bounded(
 ) -> bytes:
     """Read a file's contents, at most `limit` bytes. Raises `error` naming `what` and the file."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             data = file.read(limit + 1)
     except OSError as failure:
         raise error(f"cannot read the {what} {str(path)!r}: {failure.strerror}") from failure

@@ -12,6 +12,8 @@ from typing import Any
 import islpy as isl
 import sympy
 
+from ..indices.affine import FloorQuotient
+
 Piecewise = Any
 """An `isl.PwAff`; islpy's own annotations are not complete."""
 Values = Any
@@ -60,12 +62,12 @@ class Terms:
             return self.number(int(expression))
         if expression.is_Symbol:
             return self._parameter(expression)
-        if isinstance(expression, sympy.floor):
-            numerator, denominator = expression.args[0].as_numer_denom()
-            if not denominator.is_Integer:
-                raise InexpressibleError(f"a quotient by {denominator}")
-            divisor = isl.Val.int_from_si(self.context, int(denominator))
-            return self(numerator).scale_down_val(divisor).floor()
+        if isinstance(expression, FloorQuotient):
+            value, divisor = expression.args
+            if not divisor.is_Integer:
+                raise InexpressibleError(f"a quotient by {divisor}")
+            number = isl.Val.int_from_si(self.context, int(divisor))
+            return self(value).scale_down_val(number).floor()
         match expression.func:
             case sympy.Add:
                 return reduce(isl.PwAff.add, map(self, expression.args))

@@ -14,10 +14,19 @@ from functools import cache
 from typing import assert_never
 
 import sympy
+from sympy.printing.str import StrPrinter
 
 from ...tdl import ast
+from ...tdl.arithmetic import MAX_BITS
 from ...tdl.traverse import reads_elements
 from ..source_errors import error_at
+
+MAX_INDEX_NODES = 8_000
+"""Nodes of the bounds of one index. Five remainders inside each other take about as many."""
+
+_EXTENT_BITS = 64
+_BITS_HINT = f"the limit is {MAX_BITS:,}"
+_NESTING_HINT = "nest fewer remainders, quotients, minima and absolute values, or use a stage for a part"
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +138,45 @@ def normal_form(description: ast.Description, index: ast.Index) -> Index:
     return _affine(description, index)
 
 
+def nodes(index: Index) -> int:
+    """Return the nodes of an index's bounds if they are written out, with nothing shared."""
+    match index:
+        case Affine(value, terms):
+            return tree_size(value) + sum(tree_size(c) + _atom_nodes(atom) for c, atom in terms)
+        case _:
+            return 1
+
+
+def _atom_nodes(atom: Atom) -> int:
+    """Count the nodes of an atom's bounds. Those of a remainder hold the bounds of its value six times."""
+    match atom:
+        case IndexVariable():
+            return 1
+        case Remainder(value, divisor):
+            return 6 * nodes(value) + 4 * tree_size(divisor)
+        case Quotient(value, divisor):
+            return nodes(value) + tree_size(divisor)
+        case Minimum(left, right):
+            return 1 + nodes(left) + nodes(right)
+        case Absolute(value):
+            return 1 + nodes(value)
+        case _:
+            assert_never(atom)
+
+
+def tree_size(expression: sympy.Expr, known: dict[int, int] | None = None) -> int:
+    """Return the nodes of an expression written out. Parts that are shared are visited once.
+
+    A product of sums counts six times, because sympy asks for the signs of its factors in many ways.
+    """
+    known = {} if known is None else known
+    if (size := known.get(id(expression))) is None:
+        product_of_sums = (expression.is_Mul or expression.is_Pow) and any(p.is_Add for p in expression.args)
+        size = 1 + sum(tree_size(part, known) for part in expression.args) * (6 if product_of_sums else 1)
+        known[id(expression)] = size
+    return size
+
+
 def constant(
     description: ast.Description,
     expression: ast.Expression,
@@ -174,6 +222,9 @@ def _affine(description: ast.Description, node: ast.Index) -> Affine:
         reason = "an index is affine: use a constant here, not an index variable"
         return constant(description, part, reason)
 
+    def bounded(result: Affine) -> Affine:
+        return _within_budget(description, node, result)
+
     match node:
         case ast.Number(int(value)):
             return Affine(sympy.Integer(value))
@@ -188,19 +239,19 @@ def _affine(description: ast.Description, node: ast.Index) -> Affine:
         case ast.Binary("-", left, right):
             return form(left) + -form(right)
         case ast.Binary("*", left, right):
-            return _product(description, node, form(left), form(right))
+            return bounded(_product(description, node, form(left), form(right)))
         case ast.Binary("//", left, right):
-            return _quotient(form(left), _divisor(description, right, number(right)))
+            return bounded(_quotient(form(left), _divisor(description, right, number(right))))
         case ast.Binary("%", left, right):
-            return _remainder(form(left), _divisor(description, right, number(right)))
+            return bounded(_remainder(form(left), _divisor(description, right, number(right))))
         case ast.Binary("**", left, ast.Number(int(power))) if power >= 0:
-            return Affine(number(left) ** power)
+            return Affine(_power(description, node, number(left), power))
         case ast.Call("minimum", (left, right)):
-            return _minimum(form(left), form(right))
+            return bounded(_minimum(form(left), form(right)))
         case ast.Call("maximum", (left, right)):
-            return -_minimum(-form(left), -form(right))
+            return bounded(-_minimum(-form(left), -form(right)))
         case ast.Call("abs", (operand,)):
-            return _absolute(form(operand))
+            return bounded(_absolute(form(operand)))
         case _:
             raise error_at(description, node.span, _why_not_affine(node))
 
@@ -220,6 +271,40 @@ def _product(description: ast.Description, node: ast.Binary, left: Affine, right
         reason = "an index is affine: a product of index variables is not; multiply by a constant"
         raise error_at(description, node.span, reason)
     return right.scale(left.constant) if not left.terms else left.scale(right.constant)
+
+
+def _power(description: ast.Description, node: ast.Binary, base: sympy.Expr, power: int) -> sympy.Expr:
+    if (bits := _bits(base) * power) > MAX_BITS:
+        raise error_at(description, node.span, f"this power may have {bits:,} bits", _BITS_HINT)
+    return base**power
+
+
+def _within_budget(description: ast.Description, node: ast.Index, form: Affine) -> Affine:
+    """Return a form, if its bounds are small enough to be computed with."""
+    bits = max(map(_bits, (form.constant, *(coefficient for coefficient, _ in form.terms))))
+    if bits > MAX_BITS:
+        raise error_at(description, node.span, f"a constant here may have {bits:,} bits", _BITS_HINT)
+    if (size := nodes(form)) > MAX_INDEX_NODES:
+        reason = f"the bounds of this index take {size:,} operations"
+        raise error_at(description, node.span, reason, f"the limit is {MAX_INDEX_NODES:,}; {_NESTING_HINT}")
+    return form
+
+
+def _bits(number: sympy.Expr) -> int:
+    """Return the most bits that a constant may have, with 64 for each extent."""
+    match number:
+        case sympy.Integer():
+            return int(number).bit_length()
+        case sympy.Symbol():
+            return _EXTENT_BITS
+        case sympy.Mul(args=factors):
+            return sum(map(_bits, factors))
+        case sympy.Pow(args=(base, power)):
+            return _bits(base) * int(power)
+        case sympy.Add(args=parts):
+            return max(map(_bits, parts)) + len(parts).bit_length()
+        case _:
+            return max(map(_bits, number.args))
 
 
 def _divisor(description: ast.Description, node: ast.Expression, divisor: sympy.Expr) -> sympy.Expr:
@@ -264,12 +349,37 @@ def _absolute(value: Affine) -> Affine:
     return Affine(greatest(value.constant, -value.constant))
 
 
+class FloorQuotient(sympy.Expr):  # type: ignore[misc]
+    """`floor(value / divisor)`, with both as they stand.
+
+    sympy's own floor of a quotient spreads the divisor over the terms of a sum. So the value would be another
+    expression than the one that stands next to the quotient in a remainder, and every traversal of nested
+    remainders would take a time exponential in their depth.
+    """
+
+    is_integer = True
+
+    def __new__(cls, value: sympy.Expr, divisor: sympy.Expr) -> sympy.Expr:
+        """Return the quotient, or a number if it is one. By an extent of zero it is zero, because then there
+        is nothing to index.
+        """
+        if value.is_Integer and divisor.is_Integer:
+            return sympy.Integer(int(value) // int(divisor) if divisor else 0)
+        made: sympy.Expr = super().__new__(cls, value, divisor)
+        return made
+
+    def _eval_is_nonnegative(self) -> bool | None:
+        value, divisor = self.args
+        return True if value.is_nonnegative and divisor.is_nonnegative else None
+
+    def _sympystr(self, printer: StrPrinter) -> str:
+        value, divisor = map(printer.doprint, self.args)
+        return f"(({value}) // ({divisor}))"
+
+
 def floor_quotient(value: sympy.Expr, divisor: sympy.Expr) -> sympy.Expr:
     """Return `floor(value / divisor)` unsimplified: sympy's simplification takes milliseconds."""
-    if value.is_Integer and divisor.is_Integer:
-        return sympy.Integer(int(value) // int(divisor))
-    result: sympy.Expr = sympy.floor(value / divisor, evaluate=False)
-    return result
+    return value if divisor == 1 else FloorQuotient(value, divisor)
 
 
 def least(*values: sympy.Expr) -> sympy.Expr:

@@ -16,6 +16,8 @@ import numpy as np
 import numpy.typing as npt
 import sympy
 
+from .affine import FloorQuotient
+
 MAX_MAGNITUDE = 2**62
 Integers = npt.NDArray[np.int64]
 Value = Any
@@ -166,11 +168,9 @@ class _Builder:
     def _emit(self, expression: sympy.Expr) -> int:
         if expression.is_Integer:
             return self._append(RegisterStep(None, int(expression)))
-        if isinstance(expression, sympy.floor):
-            numerator, denominator = expression.args[0].as_numer_denom()
-            return self._append(
-                RegisterStep(_floor_divide, self.register(numerator), self.register(denominator))
-            )
+        if isinstance(expression, FloorQuotient):
+            value, divisor = map(self.register, expression.args)
+            return self._append(RegisterStep(_floor_divide, value, divisor))
         if isinstance(expression, sympy.Pow):
             base, power = expression.args
             return self._chain(operator.mul, [self.register(base)] * int(power))

@@ -6,7 +6,17 @@ from dataclasses import dataclass, field
 
 from ...tdl import ast
 from ...tdl.traverse import Node, children, reads_elements, walk
-from ..indices.affine import Affine, Index, normal_form, variables_of
+from ..indices.affine import Affine, Index, constant, nodes, normal_form, tree_size, variables_of
+from ..source_errors import error_at
+
+MAX_NODES = 16_000
+"""Nodes of the bounds of all indices of a description, see `nodes`, and of the extents of its binders."""
+
+INDEX_NODES = 8
+"""Nodes that an index counts besides those of its bounds, if it is not a variable alone."""
+
+MAX_VISITS = 300_000
+"""Nodes of a description times its index variables: every variable is judged by a walk over all nodes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +100,12 @@ class IterationSpace:
     opaques: list[OpaqueUse] = field(default_factory=list)
     """All uses of opaque functions."""
 
+    nodes: int = 0
+    """The nodes of the bounds of all indices and of all extents so far."""
+
+    visited: int = 0
+    """The nodes of the description so far. Those of indices are not among them."""
+
     values: set[str] = field(default_factory=set)
     """The variables that are used as values, outside of any index."""
 
@@ -103,12 +119,17 @@ def iteration(description: ast.Description) -> IterationSpace:
     """Collect variables and accesses. Raises DescriptionError for an index that is not affine."""
     found = IterationSpace(description)
     for output in description.outputs:
-        found.binders.extend(output.variables)
+        _bind(found, output.variables)
     found.output_variables = tuple(dict.fromkeys(binder.name for binder in found.binders))
     for output in description.outputs:
         _collect(found, output.body, tuple(binder.name for binder in output.variables))
     reduced = (binder.name for reduction in found.reductions for binder in reduction.variables)
     found.reduction_variables = tuple(dict.fromkeys(reduced))
+    if (visits := found.visited * len(found.variables)) > MAX_VISITS:
+        message = (
+            f"{len(found.variables):,} index variables in {found.visited:,} parts take {visits:,} visits"
+        )
+        raise error_at(description, description.outputs[0].span, message, f"the limit is {MAX_VISITS:,}")
     return found
 
 
@@ -118,38 +139,52 @@ def _collect(found: IterationSpace, body: ast.Expression, enclosing: tuple[str, 
     while stack:
         node, scope = stack.pop()
         below: tuple[ast.Index, ...] = ()
+        found.visited += 1
         match node:
             case ast.Variable(name):
                 found.values.add(name)
             case ast.Element():
-                found.accesses.append(_access(found.description, node, scope, padded=False))
+                found.accesses.append(_access(found, node, scope, padded=False))
                 below = node.indices
             case ast.Pad(element, value):
-                found.accesses.append(_access(found.description, element, scope, padded=True))
+                found.accesses.append(_access(found, element, scope, padded=True))
                 below = element.indices
                 stack.append((value, scope))
             case ast.OpaqueElement(_, arguments, indices):
-                reads = tuple(
-                    _access(found.description, argument, scope, padded=False) for argument in arguments
-                )
+                reads = tuple(_access(found, argument, scope, padded=False) for argument in arguments)
                 found.accesses.extend(reads)
                 found.opaques.append(OpaqueUse(reads, indices, scope, node.span))
                 below = (*(index for argument in arguments for index in argument.indices), *indices)
             case ast.ReducerCall(_, variables, inner):
                 found.reductions.append(node)
-                found.binders.extend(variables)
+                _bind(found, variables)
                 stack.append((inner, scope + tuple(binder.name for binder in variables)))
             case _:
                 stack.extend((child, scope) for child in reversed(children(node)))
         stack.extend((index, scope) for index in reversed(below) if reads_elements(index))
 
 
-def _access(
-    description: ast.Description, element: ast.Element, enclosing: tuple[str, ...], padded: bool
-) -> Access:
+def _bind(found: IterationSpace, binders: tuple[ast.Binder, ...]) -> None:
+    found.binders.extend(binders)
+    for binder in binders:
+        if binder.extent is not None:
+            _spend(found, tree_size(constant(found.description, binder.extent)), binder.span)
+
+
+def _spend(found: IterationSpace, size: int, span: ast.Span) -> None:
+    """Count nodes of bounds or extents. Raises DescriptionError if there are too many so far."""
+    found.nodes += size
+    if found.nodes > MAX_NODES:
+        message = f"all indices and extents up to this one take {found.nodes:,} operations"
+        raise error_at(found.description, span, message, f"the limit is {MAX_NODES:,}; use stages")
+
+
+def _access(found: IterationSpace, element: ast.Element, enclosing: tuple[str, ...], padded: bool) -> Access:
     repeated: list[str | None] = []
     for index in element.indices:
         names = [node.name for node in walk(index) if isinstance(node, ast.Variable)]
         repeated.append(next((name for name in names if names.count(name) > 1), None))
-    indices = tuple(normal_form(description, index) for index in element.indices)
+    indices = tuple(normal_form(found.description, index) for index in element.indices)
+    bent = [index for index in indices if isinstance(index, Affine) and index.bare is None]
+    _spend(found, sum(map(nodes, indices)) + INDEX_NODES * len(bent), element.span)
     return Access(element.tensor, indices, padded, enclosing, tuple(repeated), element.span)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from numbers import Integral
 from typing import Protocol
 
 from ...errors import ShapeError
+from ...support.checked_argument import require
 from ...support.notebook_display import NotebookDisplay
 from ...tdl.ast import AnyReducer, Description
 from ..indices.region import Boxes, Region, to_region
@@ -64,6 +66,8 @@ class Strategy(NotebookDisplay):
     def _box(self, worker: int, workers: int) -> Boxes:
         extent = self.bound.extents[self.variable]
         name = self.bound.description.name
+        require(isinstance(worker, Integral), worker, "worker", "an integer from 0 on", ShapeError)
+        require(isinstance(workers, Integral), workers, "workers", "an integer from 1 on", ShapeError)
         if not 0 <= worker < workers:
             raise ShapeError(f"{name}: worker {worker} of {workers}: numbers go from 0 to {workers - 1}")
         if extent < workers:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import DataError
+from ...support.opened_files import read_regular
 from ..split import Samples
 from .dataset import Dataset, Reading, refusal
 from .held_out import split
@@ -18,6 +19,7 @@ from .pickles import read_pickle
 WHAT = "CIFAR-10 batches"
 IMAGE = (3, 32, 32)
 PIXELS = 3072
+MOST_BYTES = 1 << 30
 CLASSES = 10
 TEST = "test_batch"
 NAMES = "batches.meta"
@@ -83,7 +85,7 @@ def _batch(path: Path) -> Samples:
 def _dictionary(path: Path) -> Mapping[bytes, Any]:
     """Return the dictionary in a pickle, by keys as Python 2 wrote them."""
     try:
-        found = read_pickle(path.read_bytes())
+        found = read_pickle(read_regular(path, MOST_BYTES))
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}") from error
     except pickle.UnpicklingError as error:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ...analyzer.indices.region import Shape
 from ...errors import DataError
+from ...support.checked_argument import is_count, require
 from ..split import DataSplit
 
 HELD_OUT = 0.1
@@ -61,6 +62,10 @@ class Reading:
 
     resize: tuple[int, int] | None = None
     """The height and width to which images are brought, in pixels."""
+
+    def __post_init__(self) -> None:
+        for name, value in (("steps", self.steps), ("vocabulary", self.vocabulary)):
+            require(value is None or is_count(value, least=1), value, name, "an integer from 1 on", DataError)
 
     def only(self, path: Path, what: str, *used: str) -> None:
         """Raise DataError if something is asked for that has no meaning for what the path holds."""

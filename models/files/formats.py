@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ...errors import DataError
+from ...support.opened_files import open_regular
 from . import cifar, idx, images, npz, text
 from .dataset import Dataset, Reading, refusal
 
@@ -51,7 +52,7 @@ def _reader(path: Path) -> Reader:
         return _of_folder(path)
     if not path.is_file():
         raise DataError(f"there is no file or folder {path}; name the one that holds the data")
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         start = file.read(16)
     for magic, (found, advice) in _STRANGERS.items():
         if start.startswith(magic):
@@ -101,7 +102,7 @@ def _is_pickle(start: bytes) -> bool:
 def _refuse_archive(path: Path) -> None:
     """Raise DataError for a gzipped file that is not one of MNIST's, such as an archive."""
     try:
-        with gzip.open(path) as stream:
+        with open_regular(path) as file, gzip.open(file) as stream:
             begun = stream.read(512)
     except (OSError, EOFError, zlib.error):
         return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import math
+import os
 import re
 import zlib
 from pathlib import Path
@@ -13,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import DataError
+from ...support.opened_files import check_expansion, open_regular
 from ..split import Samples
 from .dataset import Dataset, Reading, refusal
 from .held_out import split
@@ -30,17 +32,23 @@ _IMAGES = re.compile(r"(?P<part>.*?)images(?P<mark>[-.]idx)3(?P<rest>.*)")
 def read_idx(path: Path) -> npt.NDArray[np.uint8]:
     """Return the array of bytes in an idx file. Raises DataError for one that is missing or malformed."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             packed = file.read(2) == GZIP
-        size = path.stat().st_size * (MOST_PACKED if packed else 1)
-        with gzip.open(path) if packed else path.open("rb") as stream:
-            return _read(path, stream, size)
+            file.seek(0)
+            size = os.fstat(file.fileno()).st_size
+            if not packed:
+                return _read(path, file, size, size)
+            with gzip.open(file) as stream:
+                return _read(path, stream, size, size * MOST_PACKED)
     except (OSError, EOFError, zlib.error) as error:
         raise DataError(f"{path} cannot be read: {error}") from error
 
 
-def _read(path: Path, stream: Any, most: int) -> npt.NDArray[np.uint8]:
-    """Return the array; `most` bounds the bytes in the stream, so that no false size is believed."""
+def _read(path: Path, stream: Any, size: int, most: int) -> npt.NDArray[np.uint8]:
+    """Return the array in a file of `size` bytes.
+
+    `most` bounds the bytes in the stream, so that no false size is believed.
+    """
     magic = stream.read(4)
     if len(magic) < 4 or magic[:2] != b"\0\0" or not magic[3]:
         raise refusal(
@@ -53,7 +61,9 @@ def _read(path: Path, stream: Any, most: int) -> npt.NDArray[np.uint8]:
     if len(header) < 4 * magic[3]:
         raise refusal(path, f"{magic[3]} sizes of 4 bytes", f"{len(header)} bytes", TRUNCATED)
     count = math.prod(shape)
-    raw = stream.read(count + 1) if count <= most else stream.read()
+    wanted = min(count, most) + 1
+    check_expansion(size, wanted, str(path))
+    raw = stream.read(wanted)
     if len(raw) != count:
         expected = f"{' x '.join(map(str, shape))} = {count:,} bytes after the header"
         longer = len(raw) > count

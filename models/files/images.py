@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import DataError
+from ...support.opened_files import open_regular
 from ..split import Samples
 from .dataset import Dataset, Reading, refusal
 from .held_out import split
@@ -112,7 +113,7 @@ def _image(path: Path, resize: tuple[int, int] | None) -> Pixels:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", Image.DecompressionBombWarning)
-            with Image.open(path) as opened:
+            with open_regular(path) as file, Image.open(file) as opened:
                 return np.asarray(_converted(opened, resize), np.uint8)
     except UnidentifiedImageError as error:
         raise refusal(path, "an image", "another kind of file", "remove it from the folder") from error

@@ -6,11 +6,14 @@ import math
 import zipfile
 import zlib
 from pathlib import Path
+from tokenize import TokenError
+from typing import IO
 
 import numpy as np
 import numpy.typing as npt
 
 from ...errors import DataError
+from ...support.opened_files import check_expansion, open_regular
 from ..split import Samples
 from .dataset import Dataset, Reading, refusal
 from .held_out import split
@@ -29,6 +32,8 @@ CHANNELS = (1, 3)
 SPARSE = 100
 MOST_CLASSES_UNSEEN = 1 << 17
 """Class numbers may be this large even if few of them occur, as with a tokenizer."""
+MOST_EXTENT = 2**40
+_DAMAGED = (OSError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError)
 Found = npt.NDArray[np.generic]
 
 
@@ -41,11 +46,11 @@ def read(path: Path, reading: Reading) -> Dataset:
     """
     reading.only(path, WHAT)
     try:
-        with zipfile.ZipFile(path) as archive:
+        with open_regular(path) as file, zipfile.ZipFile(file) as archive:
             members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
             chosen = _chosen(path, set(members))
             arrays = [tuple(_array(path, n, archive, members[n]) for n in names) for names in chosen]
-    except (OSError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError) as error:
+    except _DAMAGED as error:
         raise DataError(f"{path} is not a whole .npz file: {error}; {SAVE}") from error
     parts = [_samples(path, names, *pair) for names, pair in zip(chosen, arrays, strict=True)]
     train, test = parts[0], parts[1] if len(parts) == 2 else None
@@ -84,16 +89,7 @@ def _array(path: Path, name: str, archive: zipfile.ZipFile, info: zipfile.ZipInf
     """Return one array, whose size is compared with that of its file before anything of that size is made."""
     place = f"{path}, '{name}'"
     with archive.open(info) as stream:
-        try:
-            version = np.lib.format.read_magic(stream)
-            header = (
-                np.lib.format.read_array_header_1_0
-                if version == (1, 0)
-                else np.lib.format.read_array_header_2_0
-            )
-            shape, _, dtype = header(stream)
-        except ValueError as error:
-            raise DataError(f"{place} is not a NumPy array: {error}; {SAVE}") from error
+        shape, dtype = _header(place, stream)
         if dtype.hasobject:
             raise refusal(place, "numbers", "pickled objects", "make it an array of numbers")
         if dtype.kind not in "buif":
@@ -106,9 +102,26 @@ def _array(path: Path, name: str, archive: zipfile.ZipFile, info: zipfile.ZipInf
                 f"{there:,} bytes",
                 "it is damaged, save it again",
             )
+    check_expansion(info.compress_size, there, place)
     with archive.open(info) as stream:
         array: Found = np.lib.format.read_array(stream, allow_pickle=False)
     return array
+
+
+def _header(place: str, stream: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[np.generic]]:
+    """Return shape and type of an array, whose header may hold any Python literal. Raises DataError."""
+    try:
+        version = np.lib.format.read_magic(stream)
+        header = (
+            np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        )
+        shape, _, dtype = header(stream)
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError, TokenError) as error:
+        raise DataError(f"{place} is not a NumPy array: {str(error)[:200]}; {SAVE}") from error
+    if any(type(extent) is not int or extent > MOST_EXTENT for extent in shape):
+        shown = ", ".join(map(str, shape))
+        raise refusal(place, f"integers up to {MOST_EXTENT:,} as extents", f"({shown:.80})", "it is damaged")
+    return shape, dtype
 
 
 def _samples(path: Path, names: Names, data: Found, label: Found) -> Samples:

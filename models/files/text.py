@@ -10,11 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import DataError
+from ...support.opened_files import read_regular
 from ..split import DataSplit, windows
 from .dataset import HELD_OUT, STEPS, Dataset, Reading, refusal
 from .held_out import held_out_count
 
 WHAT = "text"
+MOST_BYTES = 1 << 30
 LEVELS = {"character": 256, "word": 10_000}
 """How a text may be cut, and how many of the most frequent get a class each by default."""
 UNKNOWN = "<unknown>"
@@ -53,7 +55,7 @@ def read(path: Path, reading: Reading) -> Dataset:
 
 
 def _decoded(path: Path) -> str:
-    raw = path.read_bytes()
+    raw = read_regular(path, MOST_BYTES)
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:

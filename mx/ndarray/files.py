@@ -9,6 +9,7 @@ from pathlib import Path
 from ...errors import DataError
 from ...runtime.checkpoint import Checkpoint, encode, read
 from ...support.atomic_files import write_whole
+from ...support.opened_files import open_regular
 from .array import NDArray, as_array
 
 LIST = "list"
@@ -37,7 +38,7 @@ def load(fname: str | PathLike[str]) -> list[NDArray] | dict[str, NDArray]:
     """
     path = Path(fname)
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             begin = file.read(8)
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}") from error

@@ -19,6 +19,7 @@ from fnmatch import fnmatchcase
 from typing import Literal
 
 from ...errors import PlanError
+from ...support.checked_argument import require
 from ...support.wording import alternatives
 from ..layouts.choices import splittable
 from ..layouts.step_split import Choice
@@ -111,6 +112,8 @@ def restricted(problem: Problem, factors: tuple[int, ...], constraints: Sequence
     """
     collected = _Collected(problem, factors)
     for constraint in constraints:
+        expected = "a constraint, such as 'pin fc1_weight=0' or a Forbid"
+        require(isinstance(constraint, Constraint), constraint, "a constraint", expected, PlanError)
         collected.add(constraint)
     restrictions = collected.restrictions()
     named = restrictions.tensors.keys()

@@ -95,6 +95,39 @@ def damaged_bytes(random: Random, corpus: Sequence[str]) -> str:
     return bytes(data).decode(random.choice(("latin-1", "utf-8")), "surrogateescape")
 
 
+NESTED = (
+    *(
+        "({} % {n})",
+        "({} // {n})",
+        "(-{} % {n})",
+        "({} % a.shape[0])",
+        "minimum({}, i % {n})",
+        "abs({} - {n})",
+    ),
+    *("({} * {n})", "({} * a.shape[0] + {n})", "({} + {})", "({} // 2 + {} % 2)", "maximum({} + i, {n})"),
+    *("({} * (a.shape[0] + {n}))", "(a.shape[0] ** {n} + {})"),
+)
+"""Constructs of an index that may stand inside each other; `{n}` is a number."""
+_PLACES = (
+    *("lambda i=9: pad(a[{0}], 0)", "lambda i: a[{0}]", "lambda i=9: pad(a[{0}], 0) + pad(a[({0}) // 2], 0)"),
+    *("lambda i: Sum(lambda k=3: pad(a[{0} + k], 0))", "lambda i: where(({0}) < 3, a[i], 0)"),
+    "lambda i: Sum(lambda k={1}: a[i] + k)",
+)
+
+
+def nested(random: Random) -> str:
+    """A text of a few constructs that stand inside each other up to 40 times, or next to each other."""
+    constructs = random.sample(NESTED, random.randint(1, 3))
+    index = random.choice(("i", "a.shape[0]"))
+    for _ in range(random.choice((2, 4, 8, 16, 40))):
+        construct = random.choice(constructs).replace("{n}", str(random.choice((2, 3, 7, 9**9, 97))))
+        if len(index) * construct.count("{}") > 8000:
+            break
+        index = construct.replace("{}", index)
+    whole = index.replace("(i", "(a.shape[0]").replace(" i ", " a.shape[0] ").replace(" i)", " a.shape[0])")
+    return f"def f(a):\n    return {random.choice(_PLACES).format(index, whole)}"
+
+
 class _Writer:
     """Writes one description; names are drawn so that most uses are right."""
 

@@ -11,6 +11,7 @@ import sympy
 isl = pytest.importorskip("islpy")
 
 from tofu.analyzer.audit.quasi_affine import InexpressibleError, Terms  # noqa: E402
+from tofu.analyzer.indices.affine import floor_quotient  # noqa: E402
 
 X, Y = sympy.symbols("x y", integer=True)
 
@@ -20,11 +21,11 @@ EXPRESSIONS = [
     X - Y,
     2 * X + 3 * Y - 5,
     -X,
-    sympy.floor((X - 2 * Y) / 3),
-    3 * sympy.floor(X / 4) + 1,
+    floor_quotient(X - 2 * Y, sympy.Integer(3)),
+    3 * floor_quotient(X, sympy.Integer(4)) + 1,
     sympy.Max(X, Y, 1),
     sympy.Min(X, 2 * Y) + Y,
-    sympy.Max(X - Y, sympy.floor(Y / 2)),
+    sympy.Max(X - Y, floor_quotient(Y, sympy.Integer(2))),
 ]
 
 
@@ -60,7 +61,7 @@ def test_a_switch_may_multiply_what_varies() -> None:
     ("expression", "said"),
     [
         (X * Y, "a product of two quantities that depend on shapes or indices"),
-        (sympy.floor(X / Y), "a quotient by y"),
+        (floor_quotient(X, Y), "a quotient by y"),
         (X**2, "the expression x**2"),
         (sympy.Abs(X), r"the expression Abs(x)"),
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import product
+from time import process_time
 
 import numpy as np
 import pytest
@@ -30,6 +31,7 @@ from tofu.analyzer.indices.evaluate import compile_integers
 from tofu.analyzer.indices.intervals import Interval as Ends
 from tofu.analyzer.indices.intervals import bounds, box_ends, lower_symbol, scaled, upper_symbol
 from tofu.analyzer.indices.value_range import expression, value_range
+from tofu.analyzer.specialize.specialize import specialize
 from tofu.errors import DescriptionError
 from tofu.tdl import ast
 
@@ -211,6 +213,39 @@ def test_deep_indices_take_no_time_that_doubles_with_each_level(step: str) -> No
     names = {"minimum": np.minimum, "maximum": np.maximum}
     found = eval(index, names, dict(zip("xy", np.indices((9, 3)), strict=True))) + np.zeros((9, 3), int)
     assert (low, high) == (found.min(), found.max() + 1)
+
+
+@pytest.mark.parametrize("step", ["({} % 97)", "(-{} % 97)", "({} % a.shape[0])", "(2 * ({} % 97 + y))"])
+@pytest.mark.parametrize("tail", ["a[{0}]", "a[{0} + ({0}) // 2]", "pad(a[{0}], 0)"])
+def test_nested_remainders_are_bound_or_refused_at_once(step: str, tail: str) -> None:
+    """Each level writes the bounds of the one inside it several times; 30 levels would never end."""
+    for depth in (3, 30):
+        index = "x"
+        for _ in range(depth):
+            index = step.format(index)
+        description = tdl.parse(f"def f(a):\n    return lambda x=9, y=3: {tail.format(index)}")
+        started = process_time()
+        if depth == 3:
+            analyze(description).bind({"a": (1000,)})
+        else:
+            with pytest.raises(DescriptionError, match=r"the bounds of this index take [0-9,]+ operations"):
+                analyze(description)
+        assert process_time() - started < 1
+
+
+@pytest.mark.parametrize(
+    ("index", "place"),
+    [
+        ("x * 9 ** 9 ** 9", "9 ** 9 ** 9"),
+        ("x + a.shape[0] ** 99999999", "a.shape[0] ** 99999999"),
+        ("x * (" + " * ".join(["a.shape[0]"] * 17) + ")", " * ".join(["a.shape[0]"] * 17)),
+    ],
+)
+def test_constants_have_bounded_bits(index: str, place: str) -> None:
+    text = f"def f(a):\n    return lambda x=9: pad(a[{index}], 0)"
+    column = text.splitlines()[1].index(place) + 1
+    with pytest.raises(DescriptionError, match=rf"f:2:{column}: .* may have [0-9,]+ bits"):
+        analyze(specialize(tdl.parse(text), {}, {"a": 1}))
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import sympy
 
+from tofu.analyzer.indices.affine import floor_quotient
 from tofu.analyzer.indices.evaluate import MAX_MAGNITUDE, Linear, compile_integers
 
 X, Y, N = sympy.symbols("x y n", integer=True)
@@ -18,8 +19,8 @@ X, Y, N = sympy.symbols("x y n", integer=True)
         X,
         2 * X - 3 * Y + 5,
         X * N + Y,
-        sympy.floor((X + 3 * Y) / 4) + 1,
-        sympy.floor(X / N, evaluate=False) * N,
+        floor_quotient(X + 3 * Y, sympy.Integer(4)) + 1,
+        floor_quotient(X, N) * N,
         sympy.Max(X, Y, N),
         sympy.Min(X, 2 * Y) - sympy.Max(0, X - N),
         (X + 1) ** 3,
@@ -50,14 +51,14 @@ def test_linear_expressions_need_no_steps() -> None:
 
 
 def test_equal_parts_are_computed_once() -> None:
-    quotient = sympy.floor((X + Y) / 3)
+    quotient = floor_quotient(X + Y, sympy.Integer(3))
     once = compile_integers([quotient * N], [X, Y, N])
     twice = compile_integers([quotient * N, quotient * N, quotient], [X, Y, N])
     assert len(once.steps) == len(twice.steps)
 
 
 def test_a_quotient_by_nothing_is_nothing() -> None:
-    program = compile_integers([sympy.floor(X / N, evaluate=False)], [X, N])
+    program = compile_integers([floor_quotient(X, N)], [X, N])
     assert program.integers((5, 0)) == [0]
     assert program.bind(1, (0,))(np.array([[5], [6]])).tolist() == [[0], [0]]
 
@@ -73,7 +74,7 @@ def test_a_quotient_by_nothing_is_nothing() -> None:
         (X + 1, MAX_MAGNITUDE - 1, False),
         (X + MAX_MAGNITUDE, 0, False),
         (MAX_MAGNITUDE * X, 0, False),
-        (sympy.floor(X * MAX_MAGNITUDE / N), 0, False),
+        (floor_quotient(X * MAX_MAGNITUDE, N), 0, False),
     ],
 )
 def test_what_fits_into_64_bits(expression: sympy.Expr, value: int, fits: bool) -> None:

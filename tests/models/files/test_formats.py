@@ -119,10 +119,10 @@ def test_a_file_that_may_not_be_read(
     path = tmp_path / "tale.txt"
     path.write_text("secret " * 40)
 
-    def denied(self: Path) -> bytes:
-        raise PermissionError(13, "Permission denied", str(self))
+    def denied(path: Path, limit: int) -> bytes:
+        raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr(Path, "read_bytes", denied)
+    monkeypatch.setattr("tofu.models.files.text.read_regular", denied)
     assert refused(path) == f"{path} cannot be read: Permission denied"
 
 
@@ -130,8 +130,8 @@ def test_data_larger_than_memory(tmp_path: Path, refused: Refuse, monkeypatch: p
     path = tmp_path / "tale.txt"
     path.write_text("large " * 40)
 
-    def full(self: Path) -> bytes:
+    def full(path: Path, limit: int) -> bytes:
         raise MemoryError
 
-    monkeypatch.setattr(Path, "read_bytes", full)
+    monkeypatch.setattr("tofu.models.files.text.read_regular", full)
     assert f"{path} does not fit into memory" in refused(path)

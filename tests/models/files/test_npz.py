@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tofu.errors import DataError
 from tofu.models.files import read
 
 Refuse = Callable[..., str]
@@ -166,3 +167,24 @@ def test_members_that_are_no_arrays(tmp_path: Path, refused: Refuse) -> None:
         archive.writestr("data.npy", b"nothing")
         archive.writestr("label.npy", b"nothing")
     assert "'data' is not a NumPy array" in refused(path)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "(" * 9000,
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (True, 4), }",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 0), }",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (-1, 0), }",
+        "{'descr': [], 'fortran_order': False, 'shape': 5, }",
+    ],
+)
+def test_hostile_headers_are_refused(tmp_path: Path, header: str) -> None:
+    body = header.encode() + b" " * (-len(header) % 64) + b"\n"
+    array = b"\x93NUMPY\x01\x00" + len(body).to_bytes(2, "little") + body + bytes(16)
+    path = tmp_path / "arrays.npz"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("data.npy", array)
+        archive.writestr("label.npy", array)
+    with pytest.raises(DataError, match="'data'"):
+        read(path)

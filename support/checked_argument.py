@@ -1,0 +1,18 @@
+"""Refuse arguments of wrong types, as errors of the package that say what to give instead."""
+
+from __future__ import annotations
+
+from numbers import Integral
+
+from ..errors import TofuError
+
+
+def require(fits: bool, value: object, name: str, expected: str, error: type[TofuError]) -> None:
+    """Raise `error` unless an argument fits; `expected` says in words what does."""
+    if not fits:
+        raise error(f"{name} is {repr(value)[:60]} ({type(value).__name__}); give {expected}")
+
+
+def is_count(value: object, least: int = 0) -> bool:
+    """Return whether a value is an integer, not a boolean, of at least `least`."""
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least

@@ -1,0 +1,54 @@
+"""Arguments of wrong types are refused before anything runs, by errors that name them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tofu
+from tofu.errors import DataError, PlanError, ShapeError, TofuError
+from tofu.models.files import Reading
+
+
+def network() -> tofu.Symbol:
+    product = tofu.sym.FullyConnected(tofu.sym.Variable("data"), num_hidden=3, name="fc")
+    return tofu.sym.SoftmaxOutput(product, name="softmax")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("learning_rate", "x"),
+        ("learning_rate", None),
+        ("optimizer", 5),
+        ("metric", 5),
+        ("metric", [5]),
+        ("accumulate", "2"),
+        ("accumulate", 2.0),
+        ("checkpoint", 5),
+        ("num_epoch", "1"),
+        ("num_epoch", 1.5),
+        ("on_step", 5),
+        ("on_epoch", 5),
+    ],
+)
+def test_fit(name: str, value: Any) -> None:
+    batches = tofu.ArrayIterator(np.zeros((8, 4), np.float32), np.zeros(8, np.float32), batch_size=4)
+    with (
+        tofu.Module(network(), [tofu.cpu(0)]) as module,
+        pytest.raises(TofuError, match=f"{name} is .* give"),
+    ):
+        module.fit(batches, **{name: value})
+
+
+def test_constraints_regions_and_readings() -> None:
+    graph = tofu.training_graph(network(), {"data": (4, 4), "softmax_label": (4,)})
+    with pytest.raises(PlanError, match=r"a constraint is 5 \(int\)"):
+        tofu.partition(graph, 2, constraints=[5])
+    bound = tofu.parse("def f(a):\n    return lambda i: a[i]").bind({"a": (8,)})
+    with pytest.raises(ShapeError, match=r"workers is '2' \(str\)"):
+        bound.strategies[0].input_regions(worker=0, workers="2")  # type: ignore[arg-type]
+    with pytest.raises(DataError, match=r"steps is 0 \(int\)"):
+        Reading(steps=0)
