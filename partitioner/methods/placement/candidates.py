@@ -23,7 +23,11 @@ NODES = 10_000
 def candidates(
     graph: PlacementGraph, devices: PlacementDevices, tied: Integers | None = None, orders: Orders = no_orders
 ) -> Iterator[NodeSchedule]:
-    """Yield the placements to simulate, the improved one first; `tied` and `orders` as in `portfolio`."""
+    """Yield the placements to simulate, the improved one first; `tied` and `orders` as in `portfolio`.
+
+    The best placements on a half of the workers, a quarter and so on are among them: with messages between
+    fewer workers an iteration may take less time.
+    """
     found = portfolio(graph, devices, tied, orders)
     order, memory = found[0].schedule.order, devices.memory_bytes
 
@@ -37,3 +41,7 @@ def candidates(
     for number, each in enumerate(found):
         if number < SIMULATED or each.placer == "one-device":
             yield each.schedule
+    workers = devices.workers // 2
+    while workers > 1:
+        yield portfolio(graph, devices.first(workers), tied, orders)[0].schedule
+        workers //= 2

@@ -136,6 +136,12 @@ class PlacementDevices:
         """Return the number of workers."""
         return len(self.kind)
 
+    def first(self, workers: int) -> PlacementDevices:
+        """Return the devices of the first workers."""
+        memory = None if self.memory_bytes is None else self.memory_bytes[:workers]
+        between = slice(workers), slice(workers)
+        return PlacementDevices(self.kind[:workers], self.latency[between], self.per_byte[between], memory)
+
     @property
     def mean_latency(self) -> float:
         """Return the mean nanoseconds of a message without bytes between two workers."""
