@@ -24,10 +24,14 @@ def test_the_first_is_deferred_and_the_second_is_not() -> None:
 
 
 def test_undeferred_it_stops_at_once() -> None:
-    with Interrupts(deferred=False) as interrupts:
-        with pytest.raises(KeyboardInterrupt):
-            signal.raise_signal(signal.SIGINT)
-        assert not interrupts.requested
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored by programs in the background
+    try:
+        with Interrupts(deferred=False) as interrupts:
+            with pytest.raises(KeyboardInterrupt):
+                signal.raise_signal(signal.SIGINT)
+            assert not interrupts.requested
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_other_threads_leave_signals_alone() -> None:
