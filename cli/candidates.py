@@ -18,17 +18,24 @@ def operators() -> Iterable[str]:
 
 
 def models() -> Iterable[str]:
-    """Return the zoo."""
-    from .. import models as zoo
+    """Return the zoo, and the models of recipes."""
+    from .recipes import RECIPES
+    from .target import RECIPE
 
-    return zoo.names()
+    return (*_zoo(), *(f"{RECIPE}{name}" for name in RECIPES))
 
 
 def trainable() -> Iterable[str]:
     """Return what `tofu train` knows by name."""
     from .recipes import RECIPES
 
-    return (*RECIPES, *(name for name in models() if name not in RECIPES))
+    return (*RECIPES, *(name for name in _zoo() if name not in RECIPES))
+
+
+def _zoo() -> Iterable[str]:
+    from .. import models as zoo
+
+    return zoo.names()
 
 
 def methods() -> Iterable[str]:

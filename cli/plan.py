@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     "plan",
     epilog=examples(
         "tofu plan wresnet-50-4 --batch 32 --workers 8",
-        "tofu plan mlp --method exact --save plan.json",
+        "tofu plan recipe:mlp --method exact --save plan.json",
         "tofu plan alexnet --workers 4 --machine p100-node --method flexflow --proposals 500",
         "tofu plan rnn-6-4k --machine dgx-1-v100 --objective time",
         "tofu plan wresnet-50-4 --dtype bfloat16 --accumulate 4 --recompute 8",
@@ -125,10 +125,9 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--optimizer",
-    default="sgd",
-    show_default=True,
     shell_complete=candidates.of(candidates.optimizers),
-    help="The optimizer whose updates the graph contains: sgd, adam, adamw or rmsprop.",
+    help="The optimizer whose updates the graph contains: sgd, adam, adamw or rmsprop; if left out, that of "
+    "the recipe, or sgd.",
 )
 @dtype_option(default="float32")
 @accumulate_option(default=1)
@@ -164,7 +163,7 @@ def command(
     feed: str,
     memory: str | None,
     front: bool,
-    optimizer: str,
+    optimizer: str | None,
     dtype: str,
     accumulate: int,
     unroll: bool,
@@ -175,9 +174,10 @@ def command(
 ) -> None:
     """Partition MODEL's training graph over workers and print the plan.
 
-    MODEL is a name that `tofu models` lists, a graph file that MXNet wrote, or `file.py:function`. NAME in
-    --pin and --forbid may be a shell pattern. A plan that needs more memory than a device has is printed,
-    then refused with exit status 2, and not saved.
+    MODEL is a name that `tofu models` lists, a graph file that MXNet wrote, `file.py:function`, or
+    `recipe:NAME`, which is what `tofu train NAME` trains. NAME in --pin and --forbid may be a shell pattern.
+    A plan that needs more memory than a device has is printed, then refused with exit status 2, and not
+    saved.
     """
     from ..partitioner.plans.origin import PlanOrigin
     from ..reports.files import check_writable

@@ -13,7 +13,7 @@ from ..models import Model, datasets, fitting
 from ..models.files import Dataset
 from ..runtime.metrics import get_metric
 from ..support.wording import suggestion
-from . import target
+from . import model_file
 
 TEXT_STEPS = 32
 
@@ -117,18 +117,17 @@ class TrainingTask:
     settings: Settings
     """How it is trained."""
 
+    recipe: str | None = None
+    """The name of the recipe that it is; None if it has other data or is not a recipe."""
+
 
 def task(name: str, batch: int | None, data: Dataset | None, path: Path | None) -> TrainingTask:
     """Return the recipe of this name or, on data from `path`, any model that `tofu plan` takes.
 
     Raises TofuError for an unknown name with a suggestion, DataError if model and data do not fit.
     """
-    recipe = RECIPES.get(name)
-    if recipe is not None:
-        found, settings = data or recipe.data(), recipe.settings
-        place = path or found.about
-        model = fitting.built(recipe.model, batch or settings.batch, found, place, **recipe.options)
-        return TrainingTask(model, found, place, f"{recipe.about} on {found.about}", settings)
+    if name in RECIPES:
+        return recipe(name, batch, data, path)
     if data is None or path is None:
         raise TofuError(_unknown(name))
     settings = TEXT_SETTINGS if data.sequence else IMAGE_SETTINGS
@@ -136,9 +135,28 @@ def task(name: str, batch: int | None, data: Dataset | None, path: Path | None) 
     return TrainingTask(model, data, path, f"on {data.about}", settings)
 
 
+def recipe(
+    name: str, batch: int | None, data: Dataset | None = None, path: Path | None = None
+) -> TrainingTask:
+    """Return the recipe of this name, on its own data if there are no others.
+
+    Raises TofuError for an unknown name with a suggestion, DataError if model and data do not fit.
+    """
+    known = RECIPES.get(name)
+    if known is None:
+        hint = suggestion(name, RECIPES, most=1) or f"there are {', '.join(RECIPES)}"
+        raise TofuError(f"{name!r} is not a recipe; {hint}")
+    found, settings = data or known.data(), known.settings
+    place = path or found.about
+    model = fitting.built(known.model, batch or settings.batch, found, place, **known.options)
+    model = replace(model, optimizer=settings.optimizer)
+    about = f"{known.about} on {found.about}"
+    return TrainingTask(model, found, place, about, settings, name if data is None else None)
+
+
 def _model(name: str, batch: int | None, default: int, data: Dataset, path: Path) -> Model:
     """Return a model of the zoo, from a graph file or a Python function, for such data."""
-    found = target.from_file(name)
+    found = model_file.from_file(name)
     match found:
         case None:
             return fitting.built(name, batch or default, data, path)
@@ -150,7 +168,7 @@ def _model(name: str, batch: int | None, default: int, data: Dataset, path: Path
 
 def _unknown(name: str) -> str:
     """Return the message for a name that is not a recipe, if no data are named."""
-    if name in models.names() or target.is_file(name):
+    if name in models.names() or model_file.is_file(name):
         return f"{name} comes without data: name a file or folder with --data"
     hint = suggestion(name, RECIPES, most=1) or f"{', '.join(RECIPES)} bring data."
     return f"{name!r} is not a name that brings its own data; {hint} To train another model, give --data PATH"

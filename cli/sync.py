@@ -45,10 +45,9 @@ if TYPE_CHECKING:
 @shape_option("An input's shape, for graph files.")
 @click.option(
     "--optimizer",
-    default="sgd",
-    show_default=True,
     shell_complete=candidates.of(candidates.optimizers),
-    help="The optimizer whose updates the graph contains: sgd, adam, adamw or rmsprop.",
+    help="The optimizer whose updates the graph contains: sgd, adam, adamw or rmsprop; if left out, that of "
+    "the recipe, or sgd.",
 )
 @machine_option("Simulate an iteration on this machine")
 @click.option("--save", type=click.Path(path_type=Path), help="Write the plan to this file.")
@@ -60,7 +59,7 @@ def command(
     workers: int,
     batch: int | None,
     shapes: dict[str, Shape],
-    optimizer: str,
+    optimizer: str | None,
     machine: str | None,
     save: Path | None,
     as_json: bool,

@@ -1,15 +1,15 @@
-"""MODEL on the command line: a zoo name, a graph file that MXNet wrote, or `file.py:function`."""
+"""MODEL on the command line: a zoo name, `recipe:NAME`, MXNet's graph file, or `file.py:function`."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from .. import models
 from ..analyzer.indices.region import Shape
-from ..dataflow import sym
 from ..errors import TofuError
 from ..models import Model
-from . import python_file
+from .model_file import from_file
+
+RECIPE = "recipe:"
+"""Begins the MODEL that `tofu train NAME` trains: `recipe:NAME`."""
 
 
 def load_model(target: str, batch: int | None, shapes: dict[str, Shape]) -> Model:
@@ -24,6 +24,10 @@ def load_model(target: str, batch: int | None, shapes: dict[str, Shape]) -> Mode
             raise TofuError(
                 f"--shape is for graph files and functions; the shapes of {target} follow from --batch"
             )
+        if target.startswith(RECIPE):
+            from .recipes import recipe
+
+            return recipe(target.removeprefix(RECIPE), batch).model
         return models.get(target, batch=batch)
     if isinstance(found, Model):
         return found
@@ -33,38 +37,3 @@ def load_model(target: str, batch: int | None, shapes: dict[str, Shape]) -> Mode
             f"{target} is a graph file without shapes; give them, for example --shape {inputs}=32,3,224,224"
         )
     return Model(target, found, shapes)
-
-
-def from_file(target: str) -> Model | sym.Symbol | None:
-    """Return the model of a Python function or a graph file; None if `target` names neither.
-
-    Raises TofuError.
-    """
-    if not is_file(target):
-        return None
-    in_python = python_file.split(target)
-    if in_python is None:
-        return sym.load(target)
-    found = _call(*in_python)
-    if not isinstance(found, Model | sym.Symbol):
-        raise TofuError(
-            f"{target} returned a {type(found).__name__}; expected a tofu.models.Model or a symbol"
-        )
-    return found
-
-
-def is_file(target: str) -> bool:
-    """Return whether `target` is written as a Python function or a graph file."""
-    return python_file.split(target) is not None or target.endswith(".json")
-
-
-def _call(path: Path, name: str) -> object:
-    build = python_file.read(path, name)
-    if not callable(build):
-        raise TofuError(f"{path}:{name} is a {type(build).__name__}; expected a function that makes a model")
-    try:
-        return build()
-    except TofuError:
-        raise
-    except Exception as error:
-        raise TofuError(python_file.failure(path, error)) from error

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..api import Context, Module, cpu
 from ..dataflow.training import training_graph
-from ..errors import TofuError
+from ..errors import PlanError, TofuError
 from ..models.fitting import require_fit
 from ..partitioner import Plan, lower, partition
 from ..reports.training import Report, Start
@@ -23,6 +23,7 @@ from ..runtime.footprint import Footprint, footprint
 from ..runtime.learning_rate import CosineRate
 from ..runtime.progress import Epoch, Progress
 from .recipes import Settings, TrainingTask
+from .target import RECIPE
 
 
 @dataclass(frozen=True)
@@ -157,12 +158,7 @@ class Run:
         steps = self.settings.epochs * len(self._train)
         with self._module() as module:
             with nullcontext() if screen is None else screen.preparing():
-                executor = module.bind(
-                    self._train.shapes,
-                    self.settings.optimizer,
-                    accumulate=self.accumulate,
-                    unroll=self.unroll,
-                )
+                executor = self._bound(module)
             reports.start(self._start(executor, steps))
             history = module.fit(
                 self._train,
@@ -185,6 +181,21 @@ class Run:
                     f"all {len(history)} epochs are in the checkpoint; ask for more with --epochs"
                 )
             reports.summary(self._summary(executor, progress, history[-1]))
+
+    def _bound(self, module: Module) -> Executor:
+        """Return the executor of the run. Raises PlanError if it cannot follow the plan."""
+        try:
+            return module.bind(
+                self._train.shapes,
+                self.settings.optimizer,
+                accumulate=self.accumulate,
+                unroll=self.unroll,
+            )
+        except PlanError as error:
+            if self.plan is None or self.task.recipe is None:
+                raise
+            recipe = f"{RECIPE}{self.task.recipe}"
+            raise PlanError(f"{error}; `tofu plan {recipe} --save FILE` makes a plan for this run") from error
 
     def kept(self) -> str:
         """Return what there is of a run that was interrupted."""

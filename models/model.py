@@ -34,6 +34,9 @@ class Model:
     labels: Mapping[str, Shape] = field(default_factory=dict)
     """By name, the shapes of the labels, the batch first."""
 
+    optimizer: Optimizer | str = "sgd"
+    """The optimizer that trains it if no other is named."""
+
     @property
     def shapes(self) -> dict[str, Shape]:
         """Data and label shapes together."""
@@ -62,14 +65,14 @@ class Model:
 
     def training_graph(
         self,
-        optimizer: Optimizer | str = "sgd",
+        optimizer: Optimizer | str | None = None,
         *,
         dtype: str = "float32",
         accumulate: int = 1,
         unroll: bool = False,
         recompute: int = 1,
     ) -> Graph:
-        """Return one training iteration: forward, backward and updates.
+        """Return one training iteration: forward, backward and updates by `optimizer`, or the model's own.
 
         The iteration is over one of `accumulate` equal parts of the batch, see `micro_batches` of
         `training_graph`, or over all of them if `unroll`; `recompute` is what it is there. Raises DataError
@@ -79,7 +82,7 @@ class Model:
         return training_graph(
             self.symbol,
             shapes,
-            optimizer,
+            self.optimizer if optimizer is None else optimizer,
             name=self.name,
             dtype=dtype,
             micro_batches=accumulate,

@@ -19,8 +19,8 @@ class PlanOrigin:
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """The shapes that were given."""
 
-    optimizer: str = "sgd"
-    """The optimizer's name."""
+    optimizer: str | None = None
+    """The optimizer's name; None for the model's own."""
 
     dtype: str = "float32"
     """The type in which large tensors are stored."""

@@ -530,13 +530,13 @@ def _source(value: object) -> PlanOrigin:
     later = {"dtype": "float32", "accumulate": 1, "recompute": 1, "unroll": False}  # older files lack them
     expect_keys(entry, ("model", "batch", "shapes", "optimizer"), "source", optional=tuple(later))
     entry = {**later, **entry}
-    batch = entry["batch"]
+    batch, optimizer = entry["batch"], entry["optimizer"]
     shapes = typed_object(entry["shapes"], "source.shapes")
     return PlanOrigin(
         typed(entry["model"], str, "source.model"),
         None if batch is None else number_between(batch, "source.batch", 1, EXTENT_LIMIT),
         {name: _extents(shape, f"source.shapes[{name!r}]") for name, shape in shapes.items()},
-        typed(entry["optimizer"], str, "source.optimizer"),
+        None if optimizer is None else typed(optimizer, str, "source.optimizer"),
         typed(entry["dtype"], str, "source.dtype"),
         number_between(entry["accumulate"], "source.accumulate", 1, EXTENT_LIMIT),
         number_between(entry["recompute"], "source.recompute", 1, EXTENT_LIMIT),

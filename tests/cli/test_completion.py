@@ -38,6 +38,7 @@ def test_commands() -> None:
         (("describe", "convo"), ["Convolution"]),
         (("audit", "softmax", "FullyC"), ["FullyConnected"]),
         (("plan", "wresnet-152-1"), ["wresnet-152-10"]),
+        (("plan", "recipe:l"), ["recipe:lstm"]),
         (("plan", "mlp", "--method", "re"), ["recursive", "refine"]),
         (("plan", "mlp", "--method", "man"), ["manual"]),
         (("plan", "mlp", "--machine", "dgx-1"), ["dgx-1-v100"]),
