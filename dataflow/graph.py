@@ -136,6 +136,14 @@ class Graph:
 
         return fingerprint(self)
 
+    @cached_property
+    def roots(self) -> tuple[int, ...]:
+        """Return for each tensor the one whose memory it has: itself, or the first that it overwrites."""
+        roots: list[int] = []
+        for tensor in self.tensors:
+            roots.append(tensor.index if tensor.alias is None else roots[tensor.alias])
+        return tuple(roots)
+
     def to_networkx(
         self, seconds: Mapping[str, float | Mapping[str, float]] | None = None
     ) -> networkx.DiGraph[str]:

@@ -168,9 +168,8 @@ class Executor(Closeable):
         if tensor is None:
             near = alternatives(name, self._tensors)
             raise DataError(f"graph '{self.partitioned.graph.name}' has no tensor '{name}'{near}")
-        root = tensor
-        while root.alias is not None:
-            root = self.partitioned.graph.tensors[root.alias]
+        graph = self.partitioned.graph
+        root = graph.tensors[graph.roots[tensor.index]]
         if not {tensor.index, root.index} & self._lasting:
             raise DataError(
                 f"tensor '{name}' ({tensor.role}) does not outlive its last use in an iteration; make it an "

@@ -91,14 +91,11 @@ class _Numbering:
         self._position = {operation: place for place, operation in enumerate(order)}
         self._tensors = {tensor.name: tensor.index for tensor in graph.tensors}
         self._operations = {operation.name: operation.index for operation in graph.operations}
-        roots: list[int] = []
-        for tensor in graph.tensors:
-            roots.append(tensor.index if tensor.alias is None else roots[tensor.alias])
         count = len(graph.operations)
         self._found = NumberedVersions(
-            list(range(len(roots))),
-            [_NONE] * len(roots),
-            roots,
+            list(range(len(graph.tensors))),
+            [_NONE] * len(graph.tensors),
+            list(graph.roots),
             {},
             [[] for _ in range(count)],
             [{} for _ in range(count)],

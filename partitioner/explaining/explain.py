@@ -120,10 +120,9 @@ class Explainer:
         self.unpriced = why_unpriced(plan, problem)
         """Why alternatives are not priced; empty if they are."""
         self._prices = None if self.unpriced else Prices(plan, problem)
-        own_storage = [tensor.index if tensor.alias is None else tensor.alias for tensor in graph.tensors]
         self._classes: dict[What, Sequence[int]] = {
             "operator": range(len(graph.operations)) if self.unpriced else problem.operation_class,
-            "tensor": own_storage if self.unpriced else problem.tensor_class,
+            "tensor": graph.roots if self.unpriced else problem.tensor_class,
         }
         self._members = {what: _members(classes) for what, classes in self._classes.items()}
         order = [operation.name for operation in in_order(graph, plan.written_order)]

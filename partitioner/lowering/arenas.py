@@ -68,23 +68,14 @@ class Arenas:
 def _kinds(graph: Graph) -> list[int]:
     """Number operations by operator, element types and which of their tensors share buffers."""
     known: dict[tuple[object, ...], int] = {}
-    roots = _roots(graph)
     found = []
     for operation in graph.operations:
         tensors = *operation.inputs, *operation.outputs
         types = [(graph.tensors[tensor].dtype, graph.tensors[tensor].itemsize) for tensor in tensors]
-        own = [roots[tensor] for tensor in tensors]
+        own = [graph.roots[tensor] for tensor in tensors]
         key = operation.bound, *map(tensors.index, tensors), *map(own.index, own), *types
         found.append(known.setdefault(key, len(known)))
     return found
-
-
-def _roots(graph: Graph) -> list[int]:
-    """Return for each tensor the one whose buffers it has: itself, or the first that it overwrites."""
-    roots: list[int] = []
-    for tensor in graph.tensors:
-        roots.append(tensor.index if tensor.alias is None else roots[tensor.alias])
-    return roots
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -217,7 +208,7 @@ class _PlacedUses:
     def __init__(self, regions: PlanRegions) -> None:
         self.regions = regions
         self._graph = regions.graph
-        self._roots = _roots(regions.graph)
+        self._roots = regions.graph.roots
         self._firsts: dict[tuple[int, int], int] = {}
         """The first buffer of each version, by the numbers of tensor and version."""
         self._owners: list[int] = []

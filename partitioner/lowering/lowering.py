@@ -120,15 +120,14 @@ class Lowering:
         """The copies that were made, by the numbers of tensor and version."""
         self._regions = regions
         self._tensors = regions.graph.tensors
+        self._roots = regions.graph.roots
         self._movements = regions.movements
         self._owned = regions.owned
         self._homes: dict[int, tuple[Held, ...]] = {}
 
     def home(self, tensor: int) -> tuple[Held, ...]:
         """Return the buffers that hold a tensor between operations; make them when first asked for."""
-        root = tensor
-        while (alias := self._tensors[root].alias) is not None:
-            root = alias
+        root = self._roots[tensor]
         found = self._homes.get(root)
         if found is None:
             found = tuple(self._buffers_for(root, self._owned[root], BufferKind.SHARD))

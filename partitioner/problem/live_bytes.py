@@ -360,9 +360,7 @@ def _names(use: Use) -> tuple[str, ...]:
 
 def _lasts(graph: Graph, tensor: Tensor) -> bool:
     """Tell whether a tensor lives across iterations: itself, or what it overwrites."""
-    while tensor.alias is not None:
-        tensor = graph.tensors[tensor.alias]
-    return tensor.role.persistent
+    return graph.tensors[graph.roots[tensor.index]].role.persistent
 
 
 def _least_held(shape: Shape, factors: Sequence[int]) -> int:

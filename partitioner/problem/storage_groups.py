@@ -51,11 +51,9 @@ class StorageGroup:
 
 def groups_of(graph: Graph, order: Sequence[Operation]) -> list[StorageGroup]:
     """Group the tensors of a graph by storage, in the order of their first tensors."""
-    root = list(range(len(graph.tensors)))
+    root = graph.roots
     members: dict[int, list[int]] = {}
     for tensor in graph.tensors:
-        if tensor.alias is not None:
-            root[tensor.index] = root[tensor.alias]
         members.setdefault(root[tensor.index], []).append(tensor.index)
     place = {index: number for listed in members.values() for number, index in enumerate(listed)}
     events: dict[int, list[Event]] = {number: [] for number in members}

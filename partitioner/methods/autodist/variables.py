@@ -39,10 +39,8 @@ def find_variables(graph: Graph) -> tuple[TrainedVariable, ...]:
 
     Raises PlanError if an operation updates two variables.
     """
-    roots: list[int] = []
-    for tensor in graph.tensors:
-        roots.append(tensor.index if tensor.alias is None else roots[tensor.alias])
-    of_update = _updates(graph, roots)
+    roots = graph.roots
+    of_update = _updates(graph)
     updates: dict[int, list[Operation]] = {}
     for number, root in of_update.items():
         updates.setdefault(root, []).append(graph.operations[number])
@@ -70,11 +68,12 @@ def find_variables(graph: Graph) -> tuple[TrainedVariable, ...]:
     return tuple(found)
 
 
-def _updates(graph: Graph, roots: list[int]) -> dict[int, int]:
+def _updates(graph: Graph) -> dict[int, int]:
     """Return the parameter of every operation that updates one, or what its updates read and write.
 
     Later operations come first, so that an accumulator is known by the update that reads it.
     """
+    roots = graph.roots
     owner: dict[int, int] = {root: root for root in set(roots) if graph.tensors[root].role is Role.PARAMETER}
     found: dict[int, int] = {}
     pending = [each for each in reversed(graph.operations) if each.phase is Phase.UPDATE]

@@ -70,9 +70,7 @@ class Strategies:
         self._split: dict[tuple[Bound, Spread], OperationParts] = {}
         self._homes: dict[tuple[Bound, Spread, int, bool, Holders], _Home] = {}
         self._changes: dict[tuple[int, Configuration], Assigned] = {}
-        roots: list[int] = []
-        for tensor in graph.tensors:
-            roots.append(tensor.index if tensor.alias is None else roots[tensor.alias])
+        roots = graph.roots
         self._decides: dict[int, int] = {}
         """For what is overwritten, the tensor that is written last: its maker decides where both are."""
         for operation in graph.operations:

@@ -87,9 +87,7 @@ class _Grouped:
         self._space = space
         self._workers = groups * inside.workers
         self._known: dict[tuple[Form, tuple[int, ...]], Form] = {}
-        self._roots: list[int] = []
-        for tensor in graph.tensors:
-            self._roots.append(tensor.index if tensor.alias is None else self._roots[tensor.alias])
+        self._roots = graph.roots
 
     def plan(self) -> Plan:
         """Compose the plan."""

@@ -31,9 +31,6 @@ class TrainingNodes:
     nodes: PlacementGraph
     """The same as arrays."""
 
-    roots: tuple[int, ...]
-    """For each tensor the one whose memory it has: itself, or the first that it overwrites."""
-
     written: tuple[int, ...]
     """The tensors that are nodes, by node."""
 
@@ -59,7 +56,7 @@ OperationTimes = Callable[[Operation], Integers]
 
 def training_nodes(graph: Graph, times: OperationTimes) -> TrainingNodes:
     """Return a training graph as nodes that take the given times."""
-    roots = _roots(graph)
+    roots = graph.roots
     overwritten = {roots[t] for each in graph.operations for t in each.outputs if roots[t] != t}
     written = tuple(sorted(overwritten - {t for each in graph.operations for t in each.outputs}))
     first = len(written)
@@ -86,19 +83,12 @@ def training_nodes(graph: Graph, times: OperationTimes) -> TrainingNodes:
         nbytes * own,
         IntegerLists.grouped(read, readers, len(tensors)),
         _after(graph, first, count),
-        _leaders(graph, roots, written, count),
+        _leaders(graph, written, count),
         np.array(lasting, bool) & own,
         np.zeros(count, np.int64),
         np.array([0] * first + [_in_place_bytes(graph, each) for each in graph.operations], np.int64),
     )
-    return TrainingNodes(graph, nodes, tuple(roots), written)
-
-
-def _roots(graph: Graph) -> list[int]:
-    roots: list[int] = []
-    for tensor in graph.tensors:
-        roots.append(tensor.index if tensor.alias is None else roots[tensor.alias])
-    return roots
+    return TrainingNodes(graph, nodes, written)
 
 
 def _reads(graph: Graph, value_of: Integers, first: int) -> tuple[Integers, Integers]:
@@ -153,7 +143,7 @@ def _after(graph: Graph, first: int, count: int) -> IntegerLists:
     return IntegerLists.grouped(keys, entries, count)
 
 
-def _leaders(graph: Graph, roots: Sequence[int], written: Sequence[int], count: int) -> Integers:
+def _leaders(graph: Graph, written: Sequence[int], count: int) -> Integers:
     """Return the leader of each node: of all that share a tensor's memory, the operation that runs last."""
     first = len(written)
     leader = np.arange(count)
@@ -169,7 +159,7 @@ def _leaders(graph: Graph, roots: Sequence[int], written: Sequence[int], count: 
     for operation in graph.operations:
         own = first + operation.index
         for tensor in operation.outputs:
-            root = roots[tensor]
+            root = graph.roots[tensor]
             if root != tensor:
                 leader[found(node_of[root] if root in node_of else maker[root])] = found(own)
     return np.array([found(node) for node in range(count)], np.int64)

@@ -41,7 +41,7 @@ def test_what_is_overwritten_follows_its_update(graph: Graph) -> None:
     assert (leader[leader] == leader).all()
     for operation in graph.operations:
         for tensor in operation.outputs:
-            root = found.roots[tensor]
+            root = found.graph.roots[tensor]
             if root != tensor and root in found.written:
                 assert leader[found.written.index(root)] == leader[first + operation.index]
 
