@@ -5,11 +5,8 @@ from __future__ import annotations
 import hashlib
 import random
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,6 +29,7 @@ from tofu.simulator.block_cache import BlockCache
 from tofu.simulator.blocks import NOTES
 from tofu.simulator.times import task_times
 
+from ..compiled_loops import same_in_plain_python
 from ..machines.test_profile_file import HOST
 from ..partitioner.lowering.assignments import MODELS, network, random_form, random_plan
 from .boxes import GRAPHS, Assignment, lstm, timeline, whole
@@ -251,19 +249,6 @@ def test_the_times_of_tasks_can_be_given() -> None:
     assert slow.nanoseconds == 3 * tofu.simulator.Simulation(graph, machine(1), 1, alone, held).nanoseconds
 
 
-DIGEST = """
-import hashlib
-import re
-import subprocess
-import sys
-if sys.argv[1] == "plain":
-    sys.modules["numba"] = None
-from tests.simulator.test_simulation import digest
-from tofu.support.compiled import COMPILED
-print(COMPILED, digest())
-"""
-
-
 def digest() -> str:
     """All times of some proposals on shared links, of which every second one is accepted."""
     state = Assignment(lstm(), 4, 7)
@@ -282,19 +267,7 @@ def digest() -> str:
 
 
 def test_compiled_loops_give_what_plain_python_gives() -> None:
-    pytest.importorskip("numba")
-    compiled, plain = (
-        subprocess.run(
-            [sys.executable, "-c", DIGEST, how],
-            cwd=Path(__file__).parents[2],
-            check=True,
-            capture_output=True,
-            text=True,
-        ).stdout.split()
-        for how in ("compiled", "plain")
-    )
-    assert (compiled[0], plain[0]) == ("True", "False")
-    assert compiled[1] == plain[1]
+    same_in_plain_python(digest)
 
 
 class Toy:

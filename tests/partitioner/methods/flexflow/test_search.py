@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from itertools import islice
 from pathlib import Path
 from random import Random
@@ -22,6 +20,7 @@ from tofu.partitioner.methods.simulated import SearchProgress
 from tofu.partitioner.plans.sampling import Sampling
 from tofu.partitioner.plans.space import Space
 
+from ....compiled_loops import same_in_plain_python
 from .small_graphs import graph_of
 
 MACHINE = "p100-node"
@@ -101,16 +100,6 @@ def test_one_worker_has_nothing_to_choose() -> None:
     assert plan.cost_bytes == 0
 
 
-SEQUENCE = """
-import sys
-if sys.argv[1] == "plain":
-    sys.modules["numba"] = None
-from tests.partitioner.methods.flexflow.test_search import accepted
-from tofu.support.compiled import COMPILED
-print(COMPILED, accepted(int(sys.argv[2])))
-"""
-
-
 def accepted(proposals: int) -> str:
     """Which proposals a chain from data parallelism accepts, and the times that it ends with."""
     strategies = Strategies(find_soap(graph_of("mlp"), 4), Space(feed="batch"))
@@ -125,18 +114,6 @@ def accepted(proposals: int) -> str:
 
 @pytest.mark.parametrize("proposals", [300, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_plain_python_accepts_what_compiled_loops_accept(proposals: int) -> None:
-    pytest.importorskip("numba")
-    compiled, plain = (
-        subprocess.run(
-            [sys.executable, "-c", SEQUENCE, how, str(proposals)],
-            cwd=Path(__file__).parents[4],
-            check=True,
-            capture_output=True,
-            text=True,
-        ).stdout.split()
-        for how in ("compiled", "plain")
-    )
-    assert (compiled[0], plain[0]) == ("True", "False")
-    assert compiled[1] == plain[1]
-    assert "0" in compiled[1]
-    assert "1" in compiled[1].partition("-")[0]
+    sequence = same_in_plain_python(accepted, proposals)
+    assert "0" in sequence
+    assert "1" in sequence.partition("-")[0]

@@ -2,26 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from hashlib import sha256
-from pathlib import Path
-
-import pytest
 
 from tofu.partitioner.methods.placement.portfolio import portfolio
 from tofu.partitioner.methods.placement.refine import improve
 
+from ....compiled_loops import same_in_plain_python
 from .random_graphs import joined_devices, training_like
-
-SEQUENCE = """
-import sys
-if sys.argv[1] == "plain":
-    sys.modules["numba"] = None
-from tests.partitioner.methods.placement.test_compiled import digest
-from tofu.support.compiled import COMPILED
-print(COMPILED, digest())
-"""
 
 
 def digest() -> str:
@@ -39,16 +26,4 @@ def digest() -> str:
 
 
 def test_plain_python_finds_what_compiled_loops_find() -> None:
-    pytest.importorskip("numba")
-    compiled, plain = (
-        subprocess.run(
-            [sys.executable, "-c", SEQUENCE, how],
-            cwd=Path(__file__).parents[4],
-            check=True,
-            capture_output=True,
-            text=True,
-        ).stdout.split()
-        for how in ("compiled", "plain")
-    )
-    assert (compiled[0], plain[0]) == ("True", "False")
-    assert compiled[1] == plain[1]
+    same_in_plain_python(digest)

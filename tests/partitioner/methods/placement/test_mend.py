@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import subprocess
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,6 +15,7 @@ from tofu.partitioner.methods.placement.graph import IntegerLists, PlacementDevi
 from tofu.partitioner.methods.placement.lifetimes import live_intervals
 from tofu.partitioner.methods.placement.mend import least_bytes, mend
 
+from ....compiled_loops import same_in_plain_python
 from .drawn_graphs import drawn, drawn_devices, drawn_order, drawn_workers
 
 
@@ -136,16 +134,6 @@ def test_refusals_name_the_worker_and_the_largest_values() -> None:
         mend(lasting, equal_devices(3, 150), np.arange(4), np.zeros(4, np.int64))
 
 
-DIGEST = """
-import sys
-if sys.argv[1] == "plain":
-    sys.modules["numba"] = None
-from tests.partitioner.methods.placement.test_mend import digest
-from tofu.support.compiled import COMPILED
-print(COMPILED, digest())
-"""
-
-
 def digest() -> str:
     """Return all that 60 random placements are mended to."""
     found = []
@@ -161,16 +149,4 @@ def digest() -> str:
 
 
 def test_compiled_loops_mend_as_plain_python_does() -> None:
-    pytest.importorskip("numba")
-    compiled, plain = (
-        subprocess.run(
-            [sys.executable, "-c", DIGEST, how],
-            cwd=Path(__file__).parents[4],
-            check=True,
-            capture_output=True,
-            text=True,
-        ).stdout.split()
-        for how in ("compiled", "plain")
-    )
-    assert (compiled[0], plain[0]) == ("True", "False")
-    assert compiled[1] == plain[1]
+    same_in_plain_python(digest)
