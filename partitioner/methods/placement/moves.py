@@ -20,6 +20,12 @@ def message(latency: Numbers, per_byte: Numbers, pair: int, nbytes: int) -> int:
 
 
 @compiled
+def _hold(placed: MovablePlacement, worker: int, first: int, last: int, nbytes: int) -> None:
+    """Let a worker hold some more bytes, or fewer if they are negative, from the first to the last tick."""
+    add(placed.highest, placed.added, placed.leaves, worker, first, last, nbytes)
+
+
+@compiled
 def stay_on(stay_worker: Numbers, first: int, count: int, worker: int) -> int:
     """Return which of `count` stays from the first on is on a worker; -1 if nobody reads there."""
     for stay in range(first, first + count):
@@ -63,7 +69,7 @@ def _leave(placed: MovablePlacement, value: int, tick: int, worker: int, home: i
     placed.stay_readers[stay] -= 1
     if placed.stay_readers[stay] == 0:
         if worker != home:
-            add(placed.highest, placed.added, placed.leaves, worker, old_first, old_last, -placed.sent[value])
+            _hold(placed, worker, old_first, old_last, -placed.sent[value])
         placed.stay_counts[value] -= 1
         last = placed.stay_firsts[value] + placed.stay_counts[value]
         placed.stay_worker[stay] = placed.stay_worker[last]
@@ -80,30 +86,14 @@ def _leave(placed: MovablePlacement, value: int, tick: int, worker: int, home: i
             place += 1
         placed.stay_first[stay] = placed.tick[placed.readers[place]]
         if worker != home:
-            add(
-                placed.highest,
-                placed.added,
-                placed.leaves,
-                worker,
-                old_first,
-                placed.stay_first[stay] - 1,
-                -placed.sent[value],
-            )
+            _hold(placed, worker, old_first, placed.stay_first[stay] - 1, -placed.sent[value])
     elif old_last == tick:
         place = place_of_reader(placed, value, tick) - 1
         while placed.worker[placed.readers[place]] != worker:
             place -= 1
         placed.stay_last[stay] = placed.tick[placed.readers[place]]
         if worker != home:
-            add(
-                placed.highest,
-                placed.added,
-                placed.leaves,
-                worker,
-                placed.stay_last[stay] + 1,
-                old_last,
-                -placed.sent[value],
-            )
+            _hold(placed, worker, placed.stay_last[stay] + 1, old_last, -placed.sent[value])
     return 0
 
 
@@ -120,7 +110,7 @@ def _arrive(placed: MovablePlacement, value: int, tick: int, worker: int, home: 
         placed.stay_last[stay] = tick
         placed.stay_readers[stay] = 1
         if copied:
-            add(placed.highest, placed.added, placed.leaves, worker, tick, tick, placed.sent[value])
+            _hold(placed, worker, tick, tick, placed.sent[value])
         if worker == home:
             return 0
         pair = home * placed.workers + worker
@@ -128,27 +118,11 @@ def _arrive(placed: MovablePlacement, value: int, tick: int, worker: int, home: 
     placed.stay_readers[stay] += 1
     if tick < placed.stay_first[stay]:
         if copied:
-            add(
-                placed.highest,
-                placed.added,
-                placed.leaves,
-                worker,
-                tick,
-                placed.stay_first[stay] - 1,
-                placed.sent[value],
-            )
+            _hold(placed, worker, tick, placed.stay_first[stay] - 1, placed.sent[value])
         placed.stay_first[stay] = tick
     elif tick > placed.stay_last[stay]:
         if copied:
-            add(
-                placed.highest,
-                placed.added,
-                placed.leaves,
-                worker,
-                placed.stay_last[stay] + 1,
-                tick,
-                placed.sent[value],
-            )
+            _hold(placed, worker, placed.stay_last[stay] + 1, tick, placed.sent[value])
         placed.stay_last[stay] = tick
     return 0
 
@@ -164,9 +138,9 @@ def _reader_moves(placed: MovablePlacement, value: int, tick: int, source: int, 
     placed.until[value] = end
     if not placed.lasting[value]:
         if end > old:
-            add(placed.highest, placed.added, placed.leaves, home, old + 1, end, placed.stored[value])
+            _hold(placed, home, old + 1, end, placed.stored[value])
         else:
-            add(placed.highest, placed.added, placed.leaves, home, end + 1, old, -placed.stored[value])
+            _hold(placed, home, end + 1, old, -placed.stored[value])
     return cost
 
 
@@ -181,8 +155,8 @@ def _value_moves(placed: MovablePlacement, value: int, source: int, target: int)
     placed.until[value] = end
     if placed.lasting[value]:
         begin, old, end = 0, placed.ticks - 1, placed.ticks - 1
-    add(placed.highest, placed.added, placed.leaves, source, begin, old, -placed.stored[value])
-    add(placed.highest, placed.added, placed.leaves, target, begin, end, placed.stored[value])
+    _hold(placed, source, begin, old, -placed.stored[value])
+    _hold(placed, target, begin, end, placed.stored[value])
     cost, sent = 0, placed.sent[value]
     first = placed.stay_firsts[value]
     for stay in range(first, first + placed.stay_counts[value]):
@@ -192,25 +166,9 @@ def _value_moves(placed: MovablePlacement, value: int, source: int, target: int)
         if worker != source:
             cost -= message(placed.latency, placed.per_byte, source * placed.workers + worker, sent)
         if worker == source:
-            add(
-                placed.highest,
-                placed.added,
-                placed.leaves,
-                worker,
-                placed.stay_first[stay],
-                placed.stay_last[stay],
-                placed.sent[value],
-            )
+            _hold(placed, worker, placed.stay_first[stay], placed.stay_last[stay], placed.sent[value])
         elif worker == target:
-            add(
-                placed.highest,
-                placed.added,
-                placed.leaves,
-                worker,
-                placed.stay_first[stay],
-                placed.stay_last[stay],
-                -placed.sent[value],
-            )
+            _hold(placed, worker, placed.stay_first[stay], placed.stay_last[stay], -placed.sent[value])
     return cost
 
 
@@ -220,8 +178,8 @@ def move(placed: MovablePlacement, node: int, target: int) -> int:
     source, tick = placed.worker[node], placed.tick[node]
     if source == target:
         return 0
-    add(placed.highest, placed.added, placed.leaves, source, tick, tick, -placed.scratch[node])
-    add(placed.highest, placed.added, placed.leaves, target, tick, tick, placed.scratch[node])
+    _hold(placed, source, tick, tick, -placed.scratch[node])
+    _hold(placed, target, tick, tick, placed.scratch[node])
     cost = placed.nanoseconds[placed.kind[target] * placed.ticks + node]
     cost -= placed.nanoseconds[placed.kind[source] * placed.ticks + node]
     for entry in range(placed.input_firsts[node], placed.input_firsts[node + 1]):
