@@ -99,6 +99,17 @@ def topological(heads: Iterable[Entry]) -> tuple[Node, ...]:
     return tuple(order)
 
 
+def nearest(node: Node, count: int) -> tuple[Node, ...]:
+    """List a node and up to `count` nodes that it depends on, those with the shortest paths to it first."""
+    found, seen = [node], {node}
+    for each in found:  # grows
+        for entry in each.inputs:
+            if len(found) <= count and entry.node not in seen:
+                seen.add(entry.node)
+                found.append(entry.node)
+    return tuple(found)
+
+
 def auxiliary_variables(nodes: Sequence[Node]) -> set[Node]:
     """Variables that operators update. Raises GraphError for one that is an argument elsewhere."""
     auxiliary: set[Node] = set()

@@ -12,12 +12,14 @@ from ...operators.library import registry
 from ...operators.operator import Operator
 from ...support.wording import alternatives
 from ..naming import current_scope
-from ..node import Entry, Node, duplicate_name, topological, variable_node, visible_outputs
+from ..node import Entry, Node, duplicate_name, nearest, variable_node, visible_outputs
 from ..place import Place, caller
 from ..settings import UNMARKED, current_settings, for_slot, mark, marked
 from .outputs import Outputs
 
 NOTHING: Mapping[str, Any] = {}
+NEAREST = 64
+"""The nodes below a new one among which a repeated name is found at once."""
 
 
 def apply_operator(
@@ -160,9 +162,12 @@ def _assign(
 
 
 def _refuse_duplicates(node: Node, repeated: Sequence[Node]) -> None:
-    """Raise GraphError if a new node has the name of another one below it."""
-    names = {new.name: new for new in repeated}
-    for other in topological((Entry(node, 0),)):
-        new = names.get(other.name)
-        if new is not None and new is not other:
-            raise duplicate_name(other, new)
+    """Raise GraphError if a new node has the name of another one shortly below it.
+
+    Using the symbol finds the others. A second network with the same names is built in linear time.
+    """
+    below = nearest(node, NEAREST)
+    for new in repeated:
+        for other in below:
+            if other.name == new.name and other is not new:
+                raise duplicate_name(other, new)

@@ -9,6 +9,7 @@ import pytest
 from tofu import GraphError, OperatorError
 from tofu.dataflow import sym
 from tofu.dataflow.naming import NameScope
+from tofu.dataflow.node import nearest
 from tofu.dataflow.symbol import Symbol
 
 
@@ -200,6 +201,23 @@ def test_a_repeated_name_is_refused_when_it_is_given() -> None:
     body = sym.Activation(sym.Variable("data"), act_type="relu", name="act")
     with pytest.raises(GraphError, match=r"'act'.*give one of them another name="):
         sym.Activation(body, act_type="relu", name="act")
+
+
+def test_a_repeated_name_far_below_is_found_when_the_symbol_is_used() -> None:
+    body = sym.Activation(sym.Variable("data"), act_type="relu", name="act")
+    for number in range(100):
+        body = sym.Activation(body, act_type="relu", name=f"between{number}")
+    last = sym.Activation(body, act_type="relu", name="act")
+    with pytest.raises(GraphError, match="two nodes of the graph are named 'act'"):
+        last.list_arguments()
+
+
+def test_the_search_for_repeated_names_is_bounded() -> None:
+    body = sym.Variable("data")
+    for number in range(300):
+        body = sym.Activation(body, act_type="relu", name=f"act{number}")
+    found = nearest(body.heads[0].node, 64)
+    assert [node.name for node in found] == [f"act{number}" for number in range(299, 234, -1)]
 
 
 def test_a_network_can_be_built_again_on_the_same_data() -> None:
