@@ -70,6 +70,8 @@ class _Commands(click.Group):
             raise ending.Interrupted("") from error
         except BrokenPipeError:
             ending.leave_closed_pipe()
+        except MemoryError as error:
+            raise ending.Mistake(f"there is not enough memory: {error}") from error
         except OSError as error:
             raise ending.of_file(error) from error
         return done

@@ -100,6 +100,10 @@ def load(
     return parse(text, str(path), opaque=opaque, kernel=kernel)
 
 
+RESERVED = ("attr", "name", "training")
+"""The names of arguments of `tofu.sym.apply` and `Operator.bind` that are given next to attributes."""
+
+
 def operator_of(
     description: ast.Description,
     opaque: Mapping[str, Callable[..., Any]] = NO_FUNCTIONS,
@@ -111,6 +115,12 @@ def operator_of(
         declared = ", ".join(description.opaques) or "none"
         raise OperatorError(
             f"{description.name} has no opaque function {unknown[0]!r}; it declares {declared}"
+        )
+    taken = next((each.name for each in description.attributes if each.name in RESERVED), None)
+    if taken is not None:
+        raise OperatorError(
+            f"{description.name} has an attribute {taken!r}, which is an argument of tofu.sym.apply or bind; "
+            "choose another name"
         )
     if kernel is not None:
         check_kernel(description.name, kernel)

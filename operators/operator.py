@@ -182,7 +182,7 @@ class Operator:
         return output_names(self.output_count(self.attributes(attributes)) if self.output_count else 1)
 
     def description(
-        self, shapes: Mapping[str, Shape] | None = None, training: bool = True, **attributes: object
+        self, shapes: Mapping[str, Shape] | None = None, /, training: bool = True, **attributes: object
     ) -> ast.Description:
         """Return the description as written, for these attributes and shapes.
 
@@ -262,7 +262,7 @@ class Operator:
         return infer(self._shape_rules(self.attributes(attributes)), shapes)
 
     def bind(
-        self, shapes: Mapping[str, Shape], training: bool = True, **attributes: object
+        self, shapes: Mapping[str, Shape], /, training: bool = True, **attributes: object
     ) -> BoundOperator | StagedBoundOperator:
         """Return the operator for concrete shapes: output shapes, strategies, regions, `interpret`,
         `compute`.

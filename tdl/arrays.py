@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import ShapeError
+from ..support.memory import allocating
 from .ast import (
     AnyReducer,
     Attribute,
@@ -39,6 +40,7 @@ from .ast import (
     Variable,
 )
 from .functions import BINARY_UFUNCS, FUNCTIONS
+from .points import require_few_points
 from .reducers import UFUNCS
 from .traverse import walk
 
@@ -49,6 +51,9 @@ Positions = Mapping[str, Array]
 
 LARGEST = 2**53
 """Integers up to here are exact as floats too."""
+
+MOST_POINTS = 2**31
+"""The most points at which a description is evaluated: minutes."""
 
 BLOCK_POINTS = 2**21
 """The most index values computed at a time."""
@@ -71,10 +76,12 @@ def evaluate(
 ) -> tuple[Array, ...]:
     """Return the outputs of a specialised description without stages, for intervals of its variables.
 
-    Raises UnsuitedError.
+    Raises UnsuitedError, ExecutionError for more points or values than the machine can take.
     """
     run = Evaluation(tensors, shapes, intervals, dtype)
-    with np.errstate(all="ignore"):
+    for output in description.outputs:
+        require_few_points(description.name, output, lambda binder: run.interval(binder.name), MOST_POINTS)
+    with np.errstate(all="ignore"), allocating(f"the values of '{description.name}'"):
         return tuple(_output(run, output) for output in description.outputs)
 
 

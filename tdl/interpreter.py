@@ -42,10 +42,14 @@ from .ast import (
 )
 from .numbers import real_array
 from .opaque import call_opaque
+from .points import require_few_points
 
 Array = npt.NDArray[Any]
 Interval = tuple[int, int]
 Position = dict[str, int]
+
+MOST_POINTS = 2**26
+"""The most points at which a description is interpreted: minutes."""
 
 
 def interpret(
@@ -65,7 +69,7 @@ def interpret(
 
     Raises `ShapeError` for an element outside its tensor and for Max or Min over nothing, `DataError` for a
     tensor without numbers and an index that is not a whole number, `OperatorError` for an opaque function not
-    given.
+    given, `ExecutionError` for more points than are worth waiting for.
     """
     if description.attributes:
         raise OperatorError(
@@ -79,6 +83,8 @@ def interpret(
     }
     exact = all(tensor.dtype.kind in "iub" for tensor in known.values())
     run = _Run(description.name, intervals, known, dict(shapes), dict(opaque or {}))
+    for value in (*[stage.value for stage in description.stages], *description.outputs):
+        require_few_points(description.name, value, run.interval, MOST_POINTS)
     with np.errstate(all="ignore"):
         for stage in description.stages:
             result = run.tensor(stage.value, exact)

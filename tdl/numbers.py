@@ -10,7 +10,9 @@ import numpy.typing as npt
 from ..errors import DataError
 
 OTHER_KINDS = "cmMOSU"
-"""NumPy's kinds of arrays that do not hold real numbers: complex numbers, times, objects and text."""
+"""NumPy's kinds of arrays that do not hold real numbers: complex numbers, times, objects and text.
+
+Structured arrays are of the kind `V`, as the small floating-point types of ml_dtypes are."""
 
 
 def real_array(what: str, given: object) -> npt.NDArray[Any]:
@@ -22,6 +24,6 @@ def real_array(what: str, given: object) -> npt.NDArray[Any]:
         array = np.asarray(given)
     except ValueError as error:
         raise DataError(f"{what} is not an array: {error}") from None
-    if array.dtype.kind in OTHER_KINDS:
+    if array.dtype.kind in OTHER_KINDS or array.dtype.names is not None:
         raise DataError(f"{what} holds values of type {array.dtype}; give integers or floating-point numbers")
     return array

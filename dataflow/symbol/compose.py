@@ -66,6 +66,7 @@ def group(symbols: Sequence[Symbol]) -> Symbol:
 
 def apply(
     operator: Operator | str,
+    /,
     *inputs: Symbol,
     name: str | None = None,
     attr: Mapping[str, str] | None = None,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
+from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -12,11 +14,15 @@ from ...analyzer.bind.bound import Bound
 from ...analyzer.bind.shapes import checked_shapes
 from ...analyzer.indices.region import Shape, to_region
 from ...errors import ShapeError
+from ...support.memory import allocating, require_memory
 from ...tdl.numbers import real_array
 from ..derive import derive
 from ..kernels.kernel import Array, Kernel, KernelCall, Run, prepared, view_of
 from .contraction import Factors, contraction
 from .opaque_kernels import Functions, compute_by_parts, has_parts
+
+MOST_VARIABLES = 32
+"""The most dimensions of an array in every version of NumPy that is supported."""
 
 
 class BoundOperator(Bound):
@@ -30,6 +36,11 @@ class BoundOperator(Bound):
         `kernel` is the attached kernel, and `opaques` are the functions behind `Opaque()` names.
         """
         super().__init__(analysis, checked_shapes(analysis.description, analysis.ranks, shapes))
+        if len(self.variables) > MOST_VARIABLES:
+            raise ShapeError(
+                f"{self.description.name} has {len(self.variables)} index variables, and arrays have at most "
+                f"{MOST_VARIABLES} dimensions; compute in stages with fewer variables"
+            )
         self.kernel = kernel
         self.opaques = opaques
 
@@ -67,10 +78,18 @@ class BoundOperator(Bound):
         Outputs have the inputs' floating-point type. Integers are computed in float64. `opaque` gives the
         functions behind `Opaque()`, as for `interpret`. An attached kernel does not need them. Raises
         ShapeError if a tensor is missing or its shape is not the one the operator is bound to, OperatorError
-        if an opaque function is missing.
+        if an opaque function is missing, ExecutionError if the memory does not suffice.
         """
         arrays = checked_arrays(self.description.name, self.shapes, tensors)
         dtype = np.result_type(np.float32, *arrays.values())
+        name = self.description.name
+        require_memory(sum(map(prod, self.output_shapes)) * dtype.itemsize, f"what '{name}' computes")
+        with allocating(f"what '{name}' computes"):
+            return self._computed(arrays, dtype, opaque or {})
+
+    def _computed(
+        self, arrays: Mapping[str, Array], dtype: np.dtype[Any], opaque: Functions
+    ) -> tuple[Array, ...]:
         outputs = tuple(np.empty(shape, dtype) for shape in self.output_shapes)
         regions = {
             name: to_region(boxes[0])
@@ -82,7 +101,7 @@ class BoundOperator(Bound):
             for name, region in regions.items()
         }
         box = {name: (0, extent) for name, extent in self.extents.items()}
-        self._prepare(KernelCall(self, box, inputs, regions, outputs), opaque or {})()
+        self._prepare(KernelCall(self, box, inputs, regions, outputs), opaque)()
         return outputs
 
 

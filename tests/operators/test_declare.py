@@ -10,7 +10,7 @@ import pytest
 
 import tofu
 from tofu import Opaque, Sum
-from tofu.errors import DescriptionError, OperatorError, ShapeError
+from tofu.errors import DataError, DescriptionError, OperatorError, ShapeError
 
 
 @tofu.op
@@ -197,3 +197,30 @@ def test_a_description_is_text(text: Any) -> None:
         DescriptionError, match=r"a description must be text, found .*use tofu.op for a function"
     ):
         tofu.parse(text)
+
+
+@pytest.mark.parametrize("name", ["self", "shapes", "operator"])
+def test_attributes_may_have_the_names_of_positional_arguments(name: str) -> None:
+    scaled = tofu.parse(f"def f(a, *, {name}):\n    return lambda i: a[i] * {name}")
+    (found,) = scaled.bind({"a": (2,)}, **{name: 3}).compute({"a": np.ones(2)})
+    assert found.tolist() == [3, 3]
+    assert tofu.sym.apply(scaled, tofu.sym.Variable("x"), **{name: 3}).attr(name) == "3"
+
+
+@pytest.mark.parametrize("name", ["training", "name", "attr"])
+def test_attributes_with_the_names_of_keyword_arguments_are_refused(name: str) -> None:
+    with pytest.raises(OperatorError, match=f"attribute '{name}', which is an argument of tofu.sym.apply"):
+        tofu.parse(f"def f(a, *, {name}):\n    return lambda i: a[i] * {name}")
+
+
+def test_more_variables_than_arrays_have_dimensions_are_refused() -> None:
+    names = [f"i{number}" for number in range(40)]
+    text = f"def f(a):\n    return lambda {', '.join(f'{n}=1' for n in names)}: a[0] + {' + '.join(names)}"
+    with pytest.raises(ShapeError, match="f has 40 index variables, and arrays have at most 32 dimensions"):
+        tofu.parse(text).bind({"a": (4,)})
+
+
+def test_structured_arrays_are_refused() -> None:
+    bound = tofu.parse("def f(a):\n    return lambda i: a[i]").bind({"a": (4,)})
+    with pytest.raises(DataError, match="'a' holds values of type"):
+        bound.compute({"a": np.zeros(4, [("x", int)])})
