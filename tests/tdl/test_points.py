@@ -1,4 +1,4 @@
-"""What is too large is refused before it is evaluated."""
+"""Evaluations that are too large are refused before they begin."""
 
 from __future__ import annotations
 
