@@ -14,6 +14,7 @@ from ..dataflow.loss_scale import checked_scale
 from ..dataflow.optimizer import Optimizer, get_optimizer
 from ..dataflow.symbol import Symbol
 from ..dataflow.training import gradient_graph, inference_graph, micro_shapes, training_graph
+from ..errors import ExecutionError
 from ..operators.kernels.kernel import Array
 from .choose_engine import engine_on
 from .closeable import Closeable
@@ -25,6 +26,7 @@ from .memory_limit import MemoryLimit
 from .metrics import Tally
 from .parameters import Parameters, optimizer_state
 from .run_settings import RunSettings
+from .sole_use import SoleUse
 from .training_step import Stepped, train_step
 
 
@@ -97,6 +99,7 @@ class Binding(Closeable):
         self._evaluators: dict[tuple[str, ...] | None, _Bound] = {}
         self._rate_step = 0
         self._step = 0
+        self._use = SoleUse("this module")
 
     def bind(
         self,
@@ -148,7 +151,8 @@ class Binding(Closeable):
         self, executor: Executor, batch: Batch, rate: float, tallies: Sequence[Tally] | None = None
     ) -> Stepped:
         """Run one training step on the executor that `bind` returned; see `train_step`."""
-        assert self._training is not None, "step needs bind"
+        if self._training is None:
+            raise ExecutionError("this module was closed while it was trained; close it after fit")
         self._step += 1
         purpose = self._training.purpose
         done = train_step(executor, batch, purpose.micro_batches, rate, tallies, purpose.unrolled)

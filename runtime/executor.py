@@ -20,6 +20,7 @@ from .closeable import Closeable
 from .engine import MakeEngine, Watch
 from .memory_limit import MemoryLimit
 from .nan_watch import first_nan
+from .sole_use import SoleUse
 from .timing import StepSeconds
 
 WATCHDOG_SECONDS = 600.0
@@ -60,6 +61,7 @@ class Executor(Closeable):
         make = make_engine or engine_on((), threads=threads)
         watch = Watch(watchdog_seconds, self._seconds, detect_nan)
         self._engine = make(partitioned, self.memory, watch)
+        self._use = SoleUse("this executor")
         if memory_limit is not None:
             self._check(memory_limit)
 
@@ -107,9 +109,11 @@ class Executor(Closeable):
     def run(self, updates: bool = True) -> None:
         """Run one iteration. Raises ExecutionError that names worker, operation and iteration.
 
-        If `updates` is False, skip the parameter updates (all but the last micro-batch).
+        If `updates` is False, skip the parameter updates (all but the last micro-batch). Raises
+        ExecutionError at once in a forked process, and while another thread runs an iteration.
         """
-        self._engine.run(updates)
+        with self._use:
+            self._engine.run(updates)
 
     def write(self, name: str, value: npt.ArrayLike) -> None:
         """Scatter a whole tensor to the workers that own parts of it.

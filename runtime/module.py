@@ -23,6 +23,7 @@ from .learning_rate import ConstantRate, LearningRate
 from .metrics import Metric, Tally, get_metric
 from .progress import Epoch, Progress, Standing
 from .run_checkpoints import Keeper, run_settings
+from .sole_use import alone
 from .training_run import TrainingRun
 
 __all__ = ["Epoch", "Progress", "TrainableModule"]
@@ -33,6 +34,7 @@ Metrics = str | Metric | Sequence[str | Metric]
 class TrainableModule(Binding):
     """A symbol bound to workers, which can be trained, scored and used for predictions."""
 
+    @alone
     def fit(
         self,
         train_data: Batches,
@@ -113,6 +115,7 @@ class TrainableModule(Binding):
         self._rate_step = standing.rate_step
         self._step += 1
 
+    @alone
     def score(self, data: Batches, metric: Metrics = "accuracy") -> dict[str, float]:
         """Compute metrics over one pass of the data; rows that fill up the last batch do not count."""
         executor = self._bind_inference(data)
@@ -123,6 +126,7 @@ class TrainableModule(Binding):
             tally(executor, batch, tallies)
         return {t.metric.name: t.value for t in tallies}
 
+    @alone
     def predict(self, data: Batches) -> Array:
         """Return the symbol's first output for all samples of the data, in their order."""
         executor = self._bind_inference(data)
