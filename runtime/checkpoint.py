@@ -51,6 +51,8 @@ class CheckpointFolder:
         self.folder = folder
         self._files = files or Files()
         self._good: list[Path] = []
+        self._lock: int | None = None
+        """The open folder while it is locked."""
 
     @contextmanager
     def exclusive(self, create: bool) -> Iterator[None]:
@@ -58,10 +60,19 @@ class CheckpointFolder:
 
         Raises DataError if another run writes there, or if the folder does not exist and is not made.
         """
-        import fcntl
-
         if not create and not self.folder.is_dir():
             raise DataError(f"there is no checkpoint in {self.folder}: the folder does not exist")
+        self._lock = self._locked()
+        try:
+            yield
+        finally:
+            os.close(self._lock)
+            self._lock = None
+
+    def _locked(self) -> int:
+        """Return the open folder, which no other run has locked; make it if it is missing."""
+        import fcntl
+
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             handle = os.open(self.folder, os.O_RDONLY)
@@ -72,10 +83,29 @@ class CheckpointFolder:
         except BlockingIOError:
             os.close(handle)
             raise DataError(f"another run writes checkpoints to {self.folder}; name another folder") from None
+        return handle
+
+    def _confirm_lock(self) -> None:
+        """Make the folder again, with a warning, if it was removed since it was locked.
+
+        Raises DataError if another folder has taken its place, which another run may have made.
+        """
+        if self._lock is None:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            return
         try:
-            yield
-        finally:
-            os.close(handle)
+            self.folder.mkdir(parents=True)
+        except FileExistsError:
+            if not os.path.samestat(os.fstat(self._lock), self.folder.stat()):
+                raise DataError(
+                    f"{self.folder} was removed while this run writes to it, and another folder has taken its "
+                    "place; name a folder for each run"
+                ) from None
+            return
+        held = self._lock
+        self._lock, self._good = self._locked(), []
+        os.close(held)
+        warnings.warn(f"{self.folder} was removed with its checkpoints; it is made again", stacklevel=4)
 
     def paths(self) -> list[Path]:
         """Return the checkpoints in the folder, oldest first, good or not."""
@@ -87,12 +117,13 @@ class CheckpointFolder:
     def save(self, checkpoint: Checkpoint) -> Path:
         """Write the next checkpoint; when this returns, it is safe.
 
-        Raises DataError if it cannot be written; earlier checkpoints stay unchanged.
+        Raises DataError if it cannot be written, or if the folder was replaced since it was locked;
+        earlier checkpoints stay unchanged.
         """
         path = self._next()
         temporary = path.with_name(path.name + TEMPORARY)
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            self._confirm_lock()
             for stale in self.folder.glob(f"checkpoint-*{TEMPORARY}"):
                 self._files.remove(stale)
             self._files.write_whole(path, temporary, encode(checkpoint))

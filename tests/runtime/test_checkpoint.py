@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -231,6 +232,35 @@ def test_a_second_writer_is_refused(tmp_path: Path) -> None:
             second.__enter__()
     with CheckpointFolder(tmp_path).exclusive(create=False):
         pass
+
+
+def test_a_removed_folder_is_made_and_locked_again(tmp_path: Path) -> None:
+    folder = CheckpointFolder(tmp_path / "run")
+    with folder.exclusive(create=True):
+        folder.save(numbered(1))
+        shutil.rmtree(tmp_path / "run")
+        with pytest.warns(UserWarning, match="was removed with its checkpoints; it is made again"):
+            folder.save(numbered(2))
+        with pytest.raises(DataError, match="another run writes"):
+            CheckpointFolder(tmp_path / "run").exclusive(create=True).__enter__()
+        folder.save(numbered(3))
+    assert [path.name for path in folder.paths()] == [
+        "checkpoint-000001.safetensors",
+        "checkpoint-000002.safetensors",
+    ]
+    assert_equal(CheckpointFolder(tmp_path / "run").load(), numbered(3))
+
+
+def test_two_runs_never_write_to_one_folder(tmp_path: Path) -> None:
+    first, second = CheckpointFolder(tmp_path / "run"), CheckpointFolder(tmp_path / "run")
+    with first.exclusive(create=True):
+        first.save(numbered(1))
+        shutil.rmtree(tmp_path / "run")
+        with second.exclusive(create=True):
+            second.save(numbered(2))
+            with pytest.raises(DataError, match="another folder has taken its place"):
+                first.save(numbered(3))
+    assert_equal(second.load(), numbered(2))
 
 
 @pytest.mark.parametrize("folder", ["file", "file/run"])
