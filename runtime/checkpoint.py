@@ -98,8 +98,8 @@ class CheckpointFolder:
         except FileExistsError:
             if not os.path.samestat(os.fstat(self._lock), self.folder.stat()):
                 raise DataError(
-                    f"{self.folder} was removed while this run writes to it, and another folder has taken its "
-                    "place; name a folder for each run"
+                    f"{self.folder} was removed while this run writes to it, and another folder has taken "
+                    "its place; name a folder for each run"
                 ) from None
             return
         held = self._lock
