@@ -11,7 +11,7 @@ from ....machines.machine import WORKER_LIMIT
 from ....support.strict_documents import expect_keys, number_between, read_document, typed, typed_object
 from ....support.wording import alternatives
 from ...plans.compose import by_name
-from .compiling import check_fits
+from .checks import check_fits
 from .strategy import AllReduce, Partition, Server, Synchronisation, Synchroniser, SyncStrategy, evenly
 from .variables import TrainedVariable, find_variables
 
@@ -53,7 +53,7 @@ def parse_strategy(document: object, graph: Graph, workers: int) -> SyncStrategy
         place = f"variables[{pattern!r}]"
         try:
             found[name] = _synchronisation(entry, variables[name], place)
-            check_fits(variables[name], workers, found[name])
+            check_fits(variables[name], workers, (tuple(range(workers)),), found[name])
         except PlanError as error:
             raise error if place in str(error) else PlanError(f"{place}: {error}") from error
     missing = [name for name in variables if name not in found]

@@ -16,7 +16,8 @@ from tofu.errors import PlanError
 from tofu.operators.kernels.kernel import Array
 from tofu.partitioner import Plan, lower
 from tofu.partitioner.methods.autodist.builders import BUILDERS, all_reduce, ps, ps_load_balancing
-from tofu.partitioner.methods.autodist.compiling import PARTS_LIMIT, compile_strategy
+from tofu.partitioner.methods.autodist.checks import PARTS_LIMIT
+from tofu.partitioner.methods.autodist.compiling import compile_strategy
 from tofu.partitioner.methods.autodist.shares import shares
 from tofu.partitioner.methods.autodist.strategy import (
     AllReduce,
@@ -190,10 +191,6 @@ def changed(name: str, how: Synchronisation) -> SyncStrategy:
         (
             changed("fc1_bias", Synchronisation((AllReduce(),), Partition(0, (4,)))),
             "'fc1_bias' has 2 parts, but 1 sync",
-        ),
-        (
-            changed("fc1_bias", Synchronisation((Server(0), Server(1, True)), Partition(0, (4,)))),
-            "'fc1_bias' keeps the parts of some servers and not of others",
         ),
         (
             changed(
