@@ -30,7 +30,7 @@ from ...plans.plan import Plan, require_graph, require_workers
 from .checks import check_strategy
 from .data_parallel import data_parallel
 from .piece_forms import TwoLevels, computed_form, copy_form, home_form, two_levels
-from .pieces import Held, Piece, cut_in_pieces, is_alone
+from .pieces import Held, SyncPiece, cut_in_pieces, is_alone
 from .strategy import SyncStrategy
 from .variables import TrainedVariable, find_variables
 
@@ -109,7 +109,7 @@ class _Synchronised:
                     found.update(dict.fromkeys(zip(needed.workers, needed.regions, strict=True)))
         return list(found)
 
-    def synchronise(self, variable: TrainedVariable, pieces: Sequence[Piece], factors: bool) -> None:
+    def synchronise(self, variable: TrainedVariable, pieces: Sequence[SyncPiece], factors: bool) -> None:
         """Hold, update and copy a variable as its pieces say."""
         tensor, base = variable.tensor, self._base
         whole: Region = tuple((0, extent) for extent in tensor.shape)
@@ -129,7 +129,9 @@ class _Synchronised:
         if levels is not None:
             self._sum_in_two_levels(variable, levels)
 
-    def _computed(self, variable: str, operation: Operation, output: int, pieces: Sequence[Piece]) -> Form:
+    def _computed(
+        self, variable: str, operation: Operation, output: int, pieces: Sequence[SyncPiece]
+    ) -> Form:
         place = f"operation {operation.name!r}"
         base = self._base
         return computed_form(variable, place, operation.bound, output, pieces, base.workers, base.factors)
@@ -148,7 +150,9 @@ class _Synchronised:
         regions = self._movements.operator(operation.bound, self._operations[operation.name])
         return regions.outputs[0].terms
 
-    def _compute_where_held(self, variable: TrainedVariable, pieces: Sequence[Piece], layout: Layout) -> None:
+    def _compute_where_held(
+        self, variable: TrainedVariable, pieces: Sequence[SyncPiece], layout: Layout
+    ) -> None:
         """Compute gradients where they are held, and terms that are added to them as well."""
         pending = self._made_in_terms(variable)
         while pending:

@@ -21,7 +21,7 @@ from ....analyzer.indices.region import Interval, Region, to_region
 from ....errors import PlanError
 from ...layouts.forms import Cut, Form, Parts, Spread
 from ..meshes.indexing import indexing
-from .pieces import Piece, joined
+from .pieces import SyncPiece, joined
 from .strategy import AllReduce, Server
 
 Boxes = Sequence[tuple[tuple[int, ...], Region]]
@@ -42,12 +42,14 @@ class TwoLevels:
     """The version that updates read."""
 
 
-def home_form(pieces: Sequence[Piece], shape: Region, workers: int, factors: Sequence[int]) -> Form:
+def home_form(pieces: Sequence[SyncPiece], shape: Region, workers: int, factors: Sequence[int]) -> Form:
     """Return who holds a variable, its states and its gradient."""
     return _form([(piece.holders, piece.region) for piece in pieces], shape, workers, factors)
 
 
-def copy_form(pieces: Sequence[Piece], shape: Region, workers: int, factors: Sequence[int]) -> Form | None:
+def copy_form(
+    pieces: Sequence[SyncPiece], shape: Region, workers: int, factors: Sequence[int]
+) -> Form | None:
     """Return the copy that readers read: what proxies and `via` keep; None if nothing is kept."""
     kept, boxes = False, []
     for piece in pieces:
@@ -64,7 +66,7 @@ def computed_form(
     place: str,
     bound: Bound,
     output: int,
-    pieces: Sequence[Piece],
+    pieces: Sequence[SyncPiece],
     workers: int,
     factors: Sequence[int],
 ) -> Form:
@@ -86,7 +88,7 @@ def computed_form(
     return _form(made, to_region(full), workers, factors, lambda axis: bound.variables[axis])
 
 
-def two_levels(name: str, pieces: Sequence[Piece], groups: Sequence[Sequence[int]]) -> TwoLevels | None:
+def two_levels(name: str, pieces: Sequence[SyncPiece], groups: Sequence[Sequence[int]]) -> TwoLevels | None:
     """Return the forms of a gradient that is summed in two levels; None if no piece is.
 
     Raises PlanError naming a variable of which only a part is, or of which a group does not hold all.

@@ -29,7 +29,7 @@ Key = TypeVar("Key")
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class SyncPiece:
     """A box of a variable."""
 
     sync: Synchroniser
@@ -64,14 +64,14 @@ class _Cell:
 
 def cut_in_pieces(
     name: str, shape: tuple[int, ...], how: Synchronisation, read: Sequence[Held], held: Sequence[Held]
-) -> list[Piece]:
+) -> list[SyncPiece]:
     """Return the pieces of a variable, which readers of the base read and workers of the base hold.
 
     Raises PlanError naming a variable that would have too many.
     """
     cells = _cells(name, shape, how, read, held)
     keyed = [(_synchronised(how.parts[cell.part], cell), cell.region) for cell in cells]
-    return [Piece(sync, region, *others) for (sync, *others), region in joined(keyed)]
+    return [SyncPiece(sync, region, holders, readers) for (sync, holders, readers), region in joined(keyed)]
 
 
 def is_alone(shape: tuple[int, ...], read: Sequence[Held], held: Sequence[Held]) -> bool:
@@ -103,7 +103,8 @@ def joined(keyed: Iterable[tuple[Key, Region]]) -> list[tuple[Key, Region]]:
     return sorted(made, key=lambda each: each[1])
 
 
-def _synchronised(sync: Synchroniser, cell: _Cell) -> tuple[object, ...]:
+def _synchronised(sync: Synchroniser, cell: _Cell) -> tuple[Synchroniser, tuple[int, ...], tuple[int, ...]]:
+    """Return the synchroniser of a cell, its holders and its readers."""
     match sync:
         case Server(worker=worker):
             return sync, (worker,), cell.readers

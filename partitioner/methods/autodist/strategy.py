@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import accumulate
 
+DATA_PARALLEL = "data-parallel"
+"""The base of a strategy that names none."""
+
 
 @dataclass(frozen=True, slots=True)
 class AllReduce:
