@@ -73,10 +73,12 @@ def parse_protobuf_text(text: str) -> Message:
     try:
         tree = _grammar().parse(text)
     except UnexpectedInput as error:
-        line = error.line if error.line > 0 else text.count("\n") + 1
-        found = str(getattr(error, "token", "")) or text[error.pos_in_stream or 0 :][:1]
+        token = getattr(error, "token", None)
+        ends = token is not None and token.type == "$END"
+        line = text.count("\n") + 1 if ends else error.line
+        found = str(token or text[error.pos_in_stream or 0 :][:1])[:40]
         raise PlanError(
-            f"line {line}: {found[:40]!r} is not expected there; write fields such as `name: value` and "
+            f"line {line}: {'the end of the text' if ends else repr(found)} is not expected there; write fields such as `name: value` and "
             "`name { ... }`"
         ) from None
     return _message(tree, "the file", 1, 0)

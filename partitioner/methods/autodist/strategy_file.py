@@ -113,7 +113,7 @@ class _Reader:
         expect_keys(file, ("strategy", "variables"), place, optional)
         number_between(file["strategy"], place.key("strategy"), VERSION, VERSION)
         self._check_graph(file, place)
-        if "machine" in file and self.names.machine is None:
+        if "machine" in file:
             self.names = WorkerNames(self.names.workers, self._machine(file["machine"], place.key("machine")))
         replicas = self._replicas(file["replicas"], place.key("replicas")) if "replicas" in file else ()
         strategy = SyncStrategy({}, replicas)
