@@ -76,10 +76,10 @@ def parse_protobuf_text(text: str) -> Message:
         token = getattr(error, "token", None)
         ends = token is not None and token.type == "$END"
         line = text.count("\n") + 1 if ends else error.line
-        found = str(token or text[error.pos_in_stream or 0 :][:1])[:40]
+        found = repr(str(token or text[error.pos_in_stream or 0 :][:1])[:40])
         raise PlanError(
-            f"line {line}: {'the end of the text' if ends else repr(found)} is not expected there; write fields such as `name: value` and "
-            "`name { ... }`"
+            f"line {line}: {'the end of the text' if ends else found} is not expected there; write fields "
+            "such as `name: value` and `name { ... }`"
         ) from None
     return _message(tree, "the file", 1, 0)
 

@@ -166,7 +166,7 @@ class _Synchronised:
                     pending.append((read, self._maker[read]))
 
     def _sum_in_two_levels(self, variable: TrainedVariable, levels: TwoLevels) -> None:
-        """Sum gradients in groups first, and let updates read them from their groups."""
+        """Sum gradients in groups first, and let whoever reads them read them from their groups."""
         gradients = self._made_in_terms(variable)
         if not gradients:
             raise PlanError(
@@ -177,7 +177,7 @@ class _Synchronised:
             self._check_groups(variable.tensor.name, maker)
             name, shape = self._graph.tensors[tensor].name, variable.tensor.shape
             self._layouts[name] = Layout(shape, levels.home, self._base.factors, levels.via)
-            readers = tuple(each.name for each in variable.updates if tensor in each.inputs)
+            readers = tuple(each.name for each in self._graph.operations if tensor in each.inputs)
             self._copies[name] = [Copy(levels.copy, readers)]
 
     def _check_groups(self, variable: str, maker: Operation) -> None:

@@ -200,3 +200,15 @@ def test_a_variable_goes_in_two_levels_as_a_whole() -> None:
     how = Synchronisation((AllReduce(two_level=True), AllReduce()), Partition(0, (4,)))
     with pytest.raises(PlanError, match="in two levels in some parts, and at once in others"):
         compile_strategy(graph, 4, everywhere(graph, how, ((0, 1), (2, 3))))
+
+
+def test_all_readers_of_a_gradient_read_it_from_their_group() -> None:
+    """Batch normalisation reads the gradients of its parameters when it computes that of its data."""
+    graph = tofu.models.get("wresnet-10-2", batch=8).training_graph()
+    plan = compile_strategy(graph, 8, everywhere(graph, Synchronisation((AllReduce(two_level=True),)), BOXES))
+    tofu.verify(graph, plan)
+    name = "grad(stage1_unit1_bn1_gamma)"
+    readers = {each.name for each in graph.operations if name in {graph.tensors[t].name for t in each.inputs}}
+    (copy,) = plan.copies[name]
+    assert set(copy.readers) == readers
+    assert len(readers) > 1
