@@ -35,7 +35,7 @@ def _plan(graph: Graph, workers: int, base: Plan | str | Path) -> Plan:
     if isinstance(base, Plan):
         return base
     if not isinstance(base, str | Path):
-        raise PlanError(f"the base is a {type(base).__name__}; give a plan, its path or a method")
+        raise PlanError(f"the base is {str(base)[:60]!r}; give a plan, its path or a method")
     if Path(base).suffix == ".json":
         return Plan.load(base)
     method = str(base).partition(":")[0]

@@ -71,7 +71,7 @@ def compile_strategy(graph: Graph, workers: int, strategy: SyncStrategy, base: P
 
 def _checked_base(graph: Graph, workers: int, base: Plan) -> Plan:
     if not isinstance(base, Plan):
-        raise PlanError(f"the base is a {type(base).__name__}; give a plan")
+        raise PlanError(f"the base is {str(base)[:60]!r}; give a plan")
     if base.workers != workers:
         raise PlanError(f"the base is for {base.workers} workers, not {workers}; make them equal")
     base.check_forms(graph)
@@ -91,6 +91,10 @@ class _Synchronised:
         self._copies = {name: list(copies) for name, copies in base.copies.items()}
         self._named = {each.name: each for each in graph.operations}
         self._maker = {tensor: each for each in graph.operations for tensor in each.outputs}
+        self._readers: dict[int, list[str]] = {}
+        for operation in graph.operations:
+            for tensor in dict.fromkeys(operation.inputs):
+                self._readers.setdefault(tensor, []).append(operation.name)
         self._index = {tensor.name: tensor.index for tensor in graph.tensors}
 
     def held(self, variable: TrainedVariable) -> list[Held]:
@@ -177,7 +181,7 @@ class _Synchronised:
             self._check_groups(variable.tensor.name, maker)
             name, shape = self._graph.tensors[tensor].name, variable.tensor.shape
             self._layouts[name] = Layout(shape, levels.home, self._base.factors, levels.via)
-            readers = tuple(each.name for each in self._graph.operations if tensor in each.inputs)
+            readers = tuple(self._readers[tensor])
             self._copies[name] = [Copy(levels.copy, readers)]
 
     def _check_groups(self, variable: str, maker: Operation) -> None:

@@ -4,7 +4,7 @@ Two levels, with `g` groups of replicas and `m` in the smallest of them, for a p
 
     on the way    the piece in m shares in every group, each the sum of the group's terms
     home          every share in g smaller ones, each the sum of one term of every group, dealt to the groups
-    copy          the piece in m shares in every group again, which the updates read
+    copy          the piece in m shares in every group again, which all readers read
 
 So 1 - 1/g of the piece enters a group on either way. A server with `via` has one worker of each group instead
 of the shares.
@@ -39,7 +39,7 @@ class TwoLevels:
     """Where the sums of groups are summed."""
 
     copy: Form
-    """The version that updates read."""
+    """The version that is read."""
 
 
 def home_form(pieces: Sequence[SyncPiece], shape: Region, workers: int, factors: Sequence[int]) -> Form:
