@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from itertools import pairwise
 from math import prod
@@ -41,7 +42,7 @@ def check_replicas(groups: Groups, workers: int) -> None:
     listed = [worker for group in groups for worker in group]
     for worker in listed:
         _check_worker("the list of replicas", worker, workers)
-    twice = next((worker for number, worker in enumerate(listed) if worker in listed[:number]), None)
+    twice = next((worker for worker, count in Counter(listed).items() if count > 1), None)
     if twice is not None:
         raise PlanError(f"the list of replicas has worker {twice} twice; name each worker once")
     if not all(groups):
@@ -103,10 +104,6 @@ def _check_server(name: str, server: Server, workers: int, groups: Groups) -> No
                 f"variable {name!r} goes via worker {worker}, which is not in its group {list(group)}; name "
                 "one of the group"
             )
-    if server.proxy:
-        raise PlanError(
-            f"variable {name!r} has a proxy and `via`, which keeps a copy for each group; leave out one"
-        )
 
 
 def _check_all_reduce(name: str, part: AllReduce, groups: Groups) -> None:

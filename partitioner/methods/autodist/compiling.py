@@ -29,7 +29,7 @@ from ...layouts.two_hops import in_two_hops
 from ...plans.plan import Plan, require_graph, require_workers
 from .checks import check_strategy
 from .data_parallel import data_parallel
-from .piece_forms import TwoLevels, computed_form, copy_form, home_form, two_levels
+from .piece_forms import TwoLevels, computed_form, copy_forms, home_form, two_levels
 from .pieces import Held, SyncPiece, cut_in_pieces, is_alone
 from .strategy import SyncStrategy
 from .variables import TrainedVariable, find_variables
@@ -95,6 +95,8 @@ class _Synchronised:
         for operation in graph.operations:
             for tensor in dict.fromkeys(operation.inputs):
                 self._readers.setdefault(tensor, []).append(operation.name)
+        order = base.written_order or tuple(self._named)
+        self._turn = {name: turn for turn, name in enumerate(order)}
         self._index = {tensor.name: tensor.index for tensor in graph.tensors}
 
     def held(self, variable: TrainedVariable) -> list[Held]:
@@ -124,9 +126,9 @@ class _Synchronised:
             self._copies.pop(name, None)
         for update in variable.updates:
             self._operations[update.name] = self._computed(tensor.name, update, 0, pieces)
-        kept = copy_form(pieces, whole, base.workers, base.factors)
-        if kept is not None and variable.readers:
-            self._copies[tensor.name] = [Copy(kept, variable.readers)]
+        kept = copy_forms(pieces, whole, base.workers, base.factors)
+        if kept and variable.readers:
+            self._copies[tensor.name] = self._copies_of(kept, variable.readers)
         if factors:
             self._compute_where_held(variable, pieces, layout)
         levels = two_levels(tensor.name, pieces, self._groups)
@@ -139,6 +141,16 @@ class _Synchronised:
         place = f"operation {operation.name!r}"
         base = self._base
         return computed_form(variable, place, operation.bound, output, pieces, base.workers, base.factors)
+
+    def _copies_of(self, kept: Sequence[Form], readers: Sequence[str]) -> list[Copy]:
+        """Return the copies of a variable. If there are proxies, one reader reads what groups keep.
+
+        Every copy needs a reader, so proxies of what groups keep pay from the third reader on.
+        """
+        first, *others = sorted(readers, key=self._turn.__getitem__)
+        if len(kept) == 1 or len(others) < 2:
+            return [Copy(kept[0], tuple(readers))]
+        return [Copy(kept[0], (first,)), Copy(kept[1], tuple(others), 1)]
 
     def _made_in_terms(self, variable: TrainedVariable) -> list[tuple[int, Operation]]:
         """Return the tensors of a variable that operations make as partial results, with these."""

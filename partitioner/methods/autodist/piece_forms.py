@@ -47,18 +47,40 @@ def home_form(pieces: Sequence[SyncPiece], shape: Region, workers: int, factors:
     return _form([(piece.holders, piece.region) for piece in pieces], shape, workers, factors)
 
 
-def copy_form(
+def copy_forms(
     pieces: Sequence[SyncPiece], shape: Region, workers: int, factors: Sequence[int]
-) -> Form | None:
-    """Return the copy that readers read: what proxies and `via` keep; None if nothing is kept."""
-    kept, boxes = False, []
-    for piece in pieces:
-        more: tuple[int, ...] = ()
-        if isinstance(piece.sync, Server):
-            more = piece.readers if piece.sync.proxy else piece.sync.via
-            kept = kept or bool(more)
-        boxes.append((tuple(sorted({*piece.holders, *more})), piece.region))
-    return _form(boxes, shape, workers, factors) if kept else None
+) -> list[Form]:
+    """Return the copies that are kept of a variable, each made from the one before it.
+
+    The first has what groups keep for servers with `via`, and proxies of the others; the second, if there is
+    one, proxies of all.
+    """
+    proxied = [isinstance(piece.sync, Server) and piece.sync.proxy for piece in pieces]
+    via = [piece.sync.via if isinstance(piece.sync, Server) else () for piece in pieces]
+    nearest = [
+        through or (piece.readers if proxy else ())
+        for piece, proxy, through in zip(pieces, proxied, via, strict=True)
+    ]
+    kept = [nearest] if any(nearest) else []
+    if any(proxy and through for proxy, through in zip(proxied, via, strict=True)):
+        kept.append(
+            [
+                piece.readers if proxy else more
+                for piece, proxy, more in zip(pieces, proxied, nearest, strict=True)
+            ]
+        )
+    return [
+        _form(
+            [
+                (tuple(sorted({*piece.holders, *more})), piece.region)
+                for piece, more in zip(pieces, each, strict=True)
+            ],
+            shape,
+            workers,
+            factors,
+        )
+        for each in kept
+    ]
 
 
 def computed_form(
@@ -77,7 +99,7 @@ def computed_form(
     boxes = [(piece.holders, piece.region) for piece in pieces]
     shape = tuple((0, extent) for extent in bound.output_shapes[output])
     cut = [axis for axis, whole in enumerate(shape) if any(region[axis] != whole for _, region in boxes)]
-    labels = {axis: _label(name, place, bound, output, axis) for axis in cut}
+    labels = _labels(name, place, bound, output, cut) if cut else {}
     full = bound.full_box
     made = []
     for holders, region in boxes:
@@ -168,17 +190,19 @@ def _form(
     return Parts(tuple((worker, region) for holders, region in boxes for worker in holders))
 
 
-def _label(name: str, place: str, bound: Bound, output: int, axis: int) -> str:
-    """Return the variable of an operator that alone splits a dimension of an output."""
-    found = indexing(bound)
-    labels = [
-        label
-        for label in bound.splits
-        if bound.kind(label) == "concat" and found.dimensions(label, output) == {axis}
-    ]
-    if len(labels) != 1:
-        raise PlanError(
-            f"variable {name!r} cannot be cut along dimension {axis}: {place} cannot be split so; leave out "
-            "its cut"
-        )
-    return labels[0]
+def _labels(name: str, place: str, bound: Bound, output: int, cut: Sequence[int]) -> dict[int, str]:
+    """Return the variables of an operator that alone split dimensions of an output."""
+    found, labels = indexing(bound), {}
+    for axis in cut:
+        alone = [
+            label
+            for label in bound.splits
+            if bound.kind(label) == "concat" and found.dimensions(label, output) == {axis}
+        ]
+        if len(alone) != 1:
+            raise PlanError(
+                f"variable {name!r} cannot be cut along dimension {axis}: {place} cannot be split so; leave "
+                "out its cut"
+            )
+        labels[axis] = alone[0]
+    return labels

@@ -139,7 +139,7 @@ class _Reader:
     def _path(self, name: str) -> str:
         """Return a path of the file as seen from here, if there is a file of that name."""
         inside = self.folder / name
-        return str(inside) if inside.is_file() else name
+        return str(inside.absolute()) if inside.is_file() else name
 
     def _machine(self, entry: object, place: DocumentPlace) -> Machine:
         try:

@@ -151,7 +151,7 @@ def test_bases_that_do_not_fit_are_refused() -> None:
         compile_strategy(graph, 2, strategy, base("perceptron", "recursive"))
     with pytest.raises(PlanError, match="the plan does not contain tensor"):
         compile_strategy(graph, WORKERS, all_reduce(graph, WORKERS), base("convolutional", "recursive"))
-    with pytest.raises(PlanError, match="the base is 'plan.json'; give a plan"):
+    with pytest.raises(PlanError, match=r"the base is 'plan\.json'; give a plan"):
         compile_strategy(graph, 2, strategy, "plan.json")  # type: ignore[arg-type]
     named = SyncStrategy(strategy.variables, base="refine")
     with pytest.raises(PlanError, match="the strategy has the base 'refine'"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 
 import pytest
@@ -85,8 +86,10 @@ def test_two_levels_train_the_bits_of_one_worker(network: str, groups: tuple[tup
     reduced = everywhere(graph, Synchronisation((AllReduce(two_level=True),)), groups)
     require_bits(trained(graph, compile_strategy(graph, 4, reduced), 1), single(network, 1))
     via = Server(3, via=tuple(group[-1] for group in groups))
-    served = everywhere(graph, Synchronisation((via,)), groups)
-    require_bits(trained(graph, compile_strategy(graph, 4, served), 1), single(network, 1))
+    for proxy in (False, True):
+        served = everywhere(graph, Synchronisation((replace(via, proxy=proxy),)), groups)
+        plan = compile_strategy(graph, 4, served)
+        require_bits(trained(graph, plan, 1), single(network, 1))
 
 
 def test_parts_of_a_variable_go_in_two_levels_each_in_its_way() -> None:
@@ -103,6 +106,21 @@ def test_a_server_in_two_levels_is_reached_by_one_sum_from_each_box() -> None:
     size = prod(parameter_shapes(graph)[WEIGHT])
     assert entering(graph, plan, f"grad({WEIGHT})") == {"sums": [0, size], "fetches": [0, 0]}
     assert entering(graph, plan, WEIGHT) == {"sums": [0, 0], "fetches": [size, 0]}
+
+
+def test_groups_keep_a_copy_from_which_proxies_are_made() -> None:
+    """A weight that all time steps read enters each worker twice, and the other box once."""
+    graph = tofu.models.get("lstm", batch=8, steps=3, hidden=16, layers=1).training_graph()
+    how = Synchronisation((Server(6, proxy=True, via=(0, 4)),))
+    plan = compile_strategy(graph, 8, everywhere(graph, how, BOXES))
+    tofu.verify(graph, plan)
+    name = next(name for name in parameter_shapes(graph) if "h2h_weight" in name)
+    size = prod(parameter_shapes(graph)[name])
+    readers = [each for each in graph.operations if name in {graph.tensors[t].name for t in each.inputs}]
+    assert len(readers) > 4
+    assert entering(graph, plan, name) == {"sums": [0, 0], "fetches": [size, 0]}
+    received = sum(each.bytes for each in plan.contributions(graph) if each.tensor == name)
+    assert received == 4 * size * (1 + 1 + 3 + 2 + 3 + 2)
 
 
 def test_shares_are_dealt_in_the_order_that_is_given() -> None:
@@ -180,7 +198,6 @@ def test_factors_of_all_time_steps_are_fetched() -> None:
         ((AllReduce(order=(0, 1, 2)),), (), r"the order \[0, 1, 2\], but the replicas are \[0, 1, 2, 3\]"),
         ((Server(0, via=(0,)),), ((0, 1), (2, 3)), "goes via 1 workers, but there are 2 groups"),
         ((Server(0, via=(0, 1)),), ((0, 1), (2, 3)), r"via worker 1, which is not in its group \[2, 3\]"),
-        ((Server(0, True, (0, 2)),), ((0, 1), (2, 3)), "has a proxy and `via`"),
         ((AllReduce(),), ((0, 1), (1, 2)), "has worker 1 twice"),
         ((AllReduce(),), ((0, 4),), "is on worker 4"),
         ((AllReduce(),), ((0, 1), ()), "a group of replicas has no workers"),

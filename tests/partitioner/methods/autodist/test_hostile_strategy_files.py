@@ -196,7 +196,7 @@ ELSEWHERE = {
     part("null"): (8, r"parts\[1\] is null; it must be an object"),
     grouped("{sync: ps, worker: 0, via: [0]}"): (3, "goes via 1 workers, but there are 2 groups"),
     grouped("{sync: ps, worker: 0, via: [0, 1]}"): (3, r"via worker 1, which is not in its group \[2, 3\]"),
-    grouped("{sync: ps, worker: 0, via: [0, 2], proxy: true}"): (3, "has a proxy and `via`"),
+    grouped("{sync: ps, worker: 0, via: [0, 2], proxy: both}"): (3, 'proxy is "both"; it must be true'),
     f"{HEAD}  fc_weight:\n    sync: ps\n    worker: 5\n": (6, r"\['fc_weight'\].worker is 5"),
     f"{HEAD}  fc_weight:\n    sync: ps\n    worker: 1\n    size: 5\n": (7, "unknown key 'size'"),
     f"{HEAD}  fc_weight:\n    cut:\n      axis: 0\n      parts: 9\n": (7, "cut.parts is 9"),
