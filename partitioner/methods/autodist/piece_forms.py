@@ -48,39 +48,33 @@ def home_form(pieces: Sequence[SyncPiece], shape: Region, workers: int, factors:
 
 
 def copy_forms(
-    pieces: Sequence[SyncPiece], shape: Region, workers: int, factors: Sequence[int]
+    pieces: Sequence[SyncPiece], whole: Region, workers: int, factors: Sequence[int]
 ) -> list[Form]:
     """Return the copies that are kept of a variable, each made from the one before it.
 
     The first has what groups keep for servers with `via`, and proxies of the others; the second, if there is
     one, proxies of all.
     """
-    proxied = [isinstance(piece.sync, Server) and piece.sync.proxy for piece in pieces]
-    via = [piece.sync.via if isinstance(piece.sync, Server) else () for piece in pieces]
-    nearest = [
-        through or (piece.readers if proxy else ())
-        for piece, proxy, through in zip(pieces, proxied, via, strict=True)
-    ]
-    kept = [nearest] if any(nearest) else []
-    if any(proxy and through for proxy, through in zip(proxied, via, strict=True)):
-        kept.append(
-            [
-                piece.readers if proxy else more
-                for piece, proxy, more in zip(pieces, proxied, nearest, strict=True)
-            ]
-        )
+    first, second = [], []
+    for piece in pieces:
+        near: tuple[int, ...] = ()
+        proxies: tuple[int, ...] = ()
+        if isinstance(piece.sync, Server):
+            proxies = piece.readers if piece.sync.proxy else ()
+            near = piece.sync.via or proxies
+        first.append(near)
+        second.append(proxies or near)
+    kept = [first] if any(first) else []
+    kept += [second] if second != first else []
     return [
-        _form(
-            [
-                (tuple(sorted({*piece.holders, *more})), piece.region)
-                for piece, more in zip(pieces, each, strict=True)
-            ],
-            shape,
-            workers,
-            factors,
-        )
-        for each in kept
+        _form([_together(*each) for each in zip(pieces, more, strict=True)], whole, workers, factors)
+        for more in kept
     ]
+
+
+def _together(piece: SyncPiece, more: Sequence[int]) -> tuple[tuple[int, ...], Region]:
+    """Return the holders of a piece together with more of them."""
+    return tuple(sorted({*piece.holders, *more})), piece.region
 
 
 def computed_form(
@@ -135,22 +129,27 @@ def two_levels(name: str, pieces: Sequence[SyncPiece], groups: Sequence[Sequence
             home.append((piece.sync.worker, piece.region))
             copy.append((piece.sync.worker, piece.region))
             continue
-        members = [[worker for worker in piece.holders if worker in group] for group in groups]
-        if not all(members):
-            raise PlanError(
-                f"variable {name!r} is summed in two levels, but group {members.index([])} of the replicas "
-                "does not read all of it; leave out `tree`, or choose other groups"
-            )
+        members = _members(name, piece, groups)
         axis = max(range(len(piece.region)), key=lambda each: _length(piece.region[each]), default=None)
         for number, share in enumerate(_shares(piece.region, axis, min(map(len, members)))):
-            via += [(each[number], share, group) for group, each in enumerate(members)]
-            copy += [(each[number], share) for each in members]
+            at = [each[number] for each in members]
+            via += [(worker, share, group) for group, worker in enumerate(at)]
+            copy += [(worker, share) for worker in at]
             smaller = _shares(share, axis, len(groups))
-            home += [
-                (members[(number + place) % len(groups) if len(smaller) == 1 else place][number], part)
-                for place, part in enumerate(smaller)
-            ]
+            turn = number if len(smaller) == 1 else 0
+            home += [(at[(turn + place) % len(at)], part) for place, part in enumerate(smaller)]
     return TwoLevels(Parts(tuple(via)), Parts(tuple(home)), Parts(tuple(copy)))
+
+
+def _members(name: str, piece: SyncPiece, groups: Sequence[Sequence[int]]) -> list[list[int]]:
+    """Return the holders of a piece in each group. Raises PlanError for a group without any."""
+    members = [[worker for worker in piece.holders if worker in group] for group in groups]
+    if not all(members):
+        raise PlanError(
+            f"variable {name!r} is summed in two levels, but group {members.index([])} of the replicas "
+            "does not read all of it; leave out `tree`, or choose other groups"
+        )
+    return members
 
 
 def _length(interval: Interval) -> int:
