@@ -6,6 +6,8 @@ from dataclasses import replace
 from math import prod
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import tofu
 from tofu.dataflow.graph import Graph, Role
@@ -22,7 +24,7 @@ from tofu.partitioner.methods.autodist.strategy import (
 from tofu.programs.program import MultiFetch, Reduce
 
 from ....runtime.test_partitioned_training import single, training
-from .test_compiling import parameter_bytes, parameter_shapes, require_bits, trained
+from .test_compiling import cuts, parameter_bytes, parameter_shapes, require_bits, trained
 
 BOXES = ((0, 1, 2, 3), (4, 5, 6, 7))
 WEIGHT, BIAS = "fc1_weight", "fc1_bias"
@@ -90,6 +92,25 @@ def test_two_levels_train_the_bits_of_one_worker(network: str, groups: tuple[tup
         served = everywhere(graph, Synchronisation((replace(via, proxy=proxy),)), groups)
         plan = compile_strategy(graph, 4, served)
         require_bits(trained(graph, plan, 1), single(network, 1))
+
+
+@settings(max_examples=6)
+@given(st.data())
+def test_any_mixture_in_two_levels_trains_the_bits_of_one_worker(data: st.DataObject) -> None:
+    graph, groups = training("perceptron"), data.draw(st.sampled_from([((0, 1), (2, 3)), ((3, 0), (1, 2))]))
+    order = st.permutations(range(4)).map(tuple)
+    via = st.tuples(*map(st.sampled_from, groups))
+    part = st.builds(AllReduce, order=order, two_level=st.just(True)) | st.builds(
+        Server, st.integers(0, 3), st.booleans(), via
+    )
+    chosen = {}
+    for name, shape in parameter_shapes(graph).items():
+        found = tuple(c for axis, extent in enumerate(shape) if (c := data.draw(cuts(axis, extent), name)))
+        count = prod(len(cut.bounds) + 1 for cut in found)
+        parts = data.draw(st.lists(part, min_size=count, max_size=count), name)
+        chosen[name] = Synchronisation(tuple(parts), found or None)
+    plan = compile_strategy(graph, 4, SyncStrategy(chosen, groups))
+    require_bits(trained(graph, plan, 1), single("perceptron", 1))
 
 
 def test_parts_of_a_variable_go_in_two_levels_each_in_its_way() -> None:
