@@ -13,7 +13,7 @@ A variable that a base has in one place alone, where alone it is read, stays as 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import replace
 from itertools import pairwise
 
@@ -58,6 +58,8 @@ def compile_strategy(graph: Graph, workers: int, strategy: SyncStrategy, base: P
     else:
         started = _checked_base(graph, workers, base)
     made = _Synchronised(graph, started, groups)
+    if base is not None:
+        made.check_replicas({each.index for variable in variables.values() for each in variable.updates})
     for name, variable in variables.items():
         held = made.held(variable)
         read = made.read(variable)
@@ -98,6 +100,18 @@ class _Synchronised:
         order = base.written_order or tuple(self._named)
         self._turn = {name: turn for turn, name in enumerate(order)}
         self._index = {tensor.name: tensor.index for tensor in graph.tensors}
+
+    def check_replicas(self, updates: Set[int]) -> None:
+        """Raise PlanError if the base runs an operation that is not an update on other workers than replicas."""
+        replicas = {worker for group in self._groups for worker in group}
+        for operation in self._graph.operations:
+            tasks = self._movements.operator(operation.bound, self._operations[operation.name])
+            others = () if operation.index in updates else sorted({*tasks.workers} - replicas)
+            if others:
+                raise PlanError(
+                    f"the base runs operation {operation.name!r} on worker {others[0]}, but the replicas are "
+                    f"{sorted(replicas)}; list it among the replicas, or choose another base"
+                )
 
     def held(self, variable: TrainedVariable) -> list[Held]:
         """Return who holds which regions of a variable in the base."""

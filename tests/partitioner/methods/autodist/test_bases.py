@@ -158,6 +158,17 @@ def test_bases_that_do_not_fit_are_refused() -> None:
         compile_strategy(graph, 2, named)
 
 
+def test_replicas_are_all_workers_that_a_base_runs_on() -> None:
+    graph = training("perceptron")
+    pipeline = placed(graph)
+    strategy = SyncStrategy(all_reduce(graph, WORKERS).variables, ((0, 2),))
+    assert compile_strategy(graph, WORKERS, strategy, pipeline).cost_bytes == pipeline.cost_bytes
+    with pytest.raises(
+        PlanError, match=r"the base runs operation '.*' on worker 1, but the replicas are \[0, 2"
+    ):
+        compile_strategy(graph, WORKERS, strategy, base("perceptron", "recursive"))
+
+
 def test_a_group_that_reads_nothing_cannot_sum_first() -> None:
     graph = training("perceptron")
     how = Synchronisation((AllReduce(two_level=True),))
