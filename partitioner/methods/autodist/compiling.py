@@ -102,7 +102,7 @@ class _Synchronised:
         self._index = {tensor.name: tensor.index for tensor in graph.tensors}
 
     def check_replicas(self, updates: Set[int]) -> None:
-        """Raise PlanError if the base runs an operation that is not an update on other workers than replicas."""
+        """Raise PlanError if the base runs an operation, updates excepted, on other workers than replicas."""
         replicas = {worker for group in self._groups for worker in group}
         for operation in self._graph.operations:
             tasks = self._movements.operator(operation.bound, self._operations[operation.name])
