@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 from .partitioner.methods.autodist import builders
-from .partitioner.methods.autodist.compiling import compile_strategy as compile
+from .partitioner.methods.autodist.autodist_text import parse_autodist_text as parse_autodist
 from .partitioner.methods.autodist.strategy import AllReduce, Partition, Server, Synchronisation, evenly
 from .partitioner.methods.autodist.strategy import SyncStrategy as Strategy
 from .partitioner.methods.autodist.strategy_file import parse_strategy as parse
 from .partitioner.methods.autodist.strategy_file import read_strategy as read
 from .partitioner.methods.autodist.strategy_file import strategy_document as document
+from .partitioner.methods.synchronise import synchronise as compile
 
 __all__ = [
     "AllReduce",
@@ -24,5 +25,6 @@ __all__ = [
     "document",
     "evenly",
     "parse",
+    "parse_autodist",
     "read",
 ]

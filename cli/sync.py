@@ -21,6 +21,7 @@ from .options import (
 
 if TYPE_CHECKING:
     from ..dataflow.graph import Graph
+    from ..machines import Machine
     from ..partitioner import Plan
     from ..partitioner.methods.autodist.strategy import SyncStrategy
 
@@ -31,14 +32,23 @@ if TYPE_CHECKING:
         "tofu sync mlp --builder all-reduce --workers 4",
         "tofu sync mlp --strategy strategy.yaml --machine dgx-1-v100 --workers 4",
         "tofu sync lstm --builder parallax --save plan.json --json",
+        "tofu sync mlp --builder ps-load-balancing --base megatron:dp2-tp2 --workers 4",
     ),
 )
 @click.argument("model", shell_complete=model_candidates)
-@click.option("--strategy", type=click.Path(path_type=Path), help="YAML or JSON file of a strategy.")
+@click.option(
+    "--strategy",
+    type=click.Path(path_type=Path),
+    help="YAML or JSON file of a strategy, or AutoDist's own text (.pbtxt).",
+)
 @click.option(
     "--builder",
     help="Make the strategy: ps, ps-load-balancing, partitioned-ps, uneven-partitioned-ps, all-reduce, "
-    "partitioned-all-reduce, random-axis-partitioned-all-reduce or parallax.",
+    "partitioned-all-reduce, random-axis-partitioned-all-reduce, parallax, byteps or poseidon.",
+)
+@click.option(
+    "--base",
+    help="Synchronise on top of this plan file, or of the plan of this method; data parallelism if left out.",
 )
 @workers_option
 @click.option("--batch", "-b", type=click.IntRange(1), help="Batch size; the model's own if left out.")
@@ -56,6 +66,7 @@ def command(
     model: str,
     strategy: Path | None,
     builder: str | None,
+    base: str | None,
     workers: int,
     batch: int | None,
     shapes: dict[str, Shape],
@@ -64,7 +75,7 @@ def command(
     save: Path | None,
     as_json: bool,
 ) -> None:
-    """Plan the training of MODEL over workers that share the samples, and synchronise each variable.
+    """Synchronise each variable of MODEL over workers that share the samples, or on top of any plan.
 
     It prints the bytes that variables of each kind move. MODEL is as for `tofu plan`, and a strategy file has
     the form of docs/methods/autodist.md. --json prints the strategy, too, in that form.
@@ -85,9 +96,9 @@ def command(
         check_writable(save)
     loaded = load_model(model, batch, shapes)
     graph = loaded.training_graph(optimizer)
-    chosen = _strategy(graph, workers, strategy, builder)
-    plan = compile_strategy(graph, workers, chosen)
     found = None if machine is None else load(machine)
+    chosen = _strategy(graph, workers, strategy, builder, found)
+    plan = compile_strategy(graph, workers, chosen, base)
     timeline = None if found is None else simulate(lower(graph, plan), found)
     facts = {"model": loaded.name, **_figures(graph, plan, chosen)}
     facts["machine"] = None if found is None else found.name
@@ -103,14 +114,16 @@ def command(
             click.echo(f"plan written to {save}")
 
 
-def _strategy(graph: Graph, workers: int, path: Path | None, builder: str | None) -> SyncStrategy:
+def _strategy(
+    graph: Graph, workers: int, path: Path | None, builder: str | None, machine: Machine | None
+) -> SyncStrategy:
     """Read or make a strategy. Raises TofuError for a builder that there is not."""
     from ..errors import PlanError
     from ..support.wording import alternatives
     from ..sync import builders, read
 
     if path is not None:
-        return read(path, graph, workers)
+        return read(path, graph, workers, machine)
     assert builder is not None, "one of both is given"
     if builder not in builders.BUILDERS:
         raise PlanError(f"there is no builder {builder!r}{alternatives(builder, builders.BUILDERS)}")

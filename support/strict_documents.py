@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from ..errors import PlanError, TofuError
+from .document_place import DocumentPlace
 from .opened_files import open_regular
 
 JSON_LIMIT_BYTES = 64 << 20
@@ -25,6 +26,7 @@ KIND_NAMES: dict[type, str] = {
     list: "a list",
     dict: "an object",
 }
+
 
 Kind = TypeVar("Kind", str, int, bool, list[object], dict[str, object])
 
@@ -100,18 +102,23 @@ def _strict_loader() -> Any:
             return super().compose_node(parent, index)
 
         def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-            pairs = [(self.construct_object(key, deep=True), None) for key, _ in node.value]
-            for key, _ in pairs:
+            seen: set[str] = set()
+            for named, _ in node.value:
+                key, line = self.construct_object(named, deep=True), named.start_mark.line + 1
                 if not isinstance(key, str):
-                    raise PlanError(
-                        f"line {node.start_mark.line + 1}: the key {key!r} is not a string; put it in quotes"
-                    )
-            _unique(pairs)
+                    raise PlanError(f"line {line}: the key {key!r} is not a string; put it in quotes")
+                if key in seen:
+                    raise PlanError(f"line {line}: the key {key!r} occurs twice in one object; leave out one")
+                seen.add(key)
             return super().construct_mapping(node, deep)
 
         def construct_yaml_float(self, node: Any) -> float:
             value = float(super().construct_yaml_float(node))
-            return value if math.isfinite(value) else _refuse_constant(node.value)
+            return (
+                value
+                if math.isfinite(value)
+                else _refuse_constant(f"line {node.start_mark.line + 1}: {node.value}")
+            )
 
     Loader.add_constructor("tag:yaml.org,2002:float", Loader.construct_yaml_float)
     return Loader
@@ -132,19 +139,19 @@ def _refuse_constant(name: str) -> NoReturn:
     raise PlanError(f"{name} is not a number that a file may contain; write a finite one")
 
 
-def typed(value: object, kind: type[Kind], place: str) -> Kind:
+def typed(value: object, kind: type[Kind], place: str | DocumentPlace) -> Kind:
     """Return the value if it is of this kind. Raises PlanError naming its place if it is not."""
     if not isinstance(value, kind) or isinstance(value, bool) != (kind is bool):
         raise PlanError(f"{place} is {_shown(value)}; it must be {KIND_NAMES[kind]}")
     return value
 
 
-def typed_object(value: object, place: str) -> dict[str, object]:
+def typed_object(value: object, place: str | DocumentPlace) -> dict[str, object]:
     """Return an object's entries. Raises PlanError if the value is not an object."""
     return typed(value, dict, place)
 
 
-def number_between(value: object, place: str, lowest: int, highest: int) -> int:
+def number_between(value: object, place: str | DocumentPlace, lowest: int, highest: int) -> int:
     """Return an integer in a range, ends included. Raises PlanError if the value is not one."""
     number = typed(value, int, place)
     if not lowest <= number <= highest:
@@ -153,14 +160,18 @@ def number_between(value: object, place: str, lowest: int, highest: int) -> int:
 
 
 def expect_keys(
-    entry: dict[str, object], keys: tuple[str, ...], place: str, optional: tuple[str, ...] = ()
+    entry: dict[str, object],
+    keys: tuple[str, ...],
+    place: str | DocumentPlace,
+    optional: tuple[str, ...] = (),
 ) -> None:
     """Raise PlanError if a key is missing, or one is neither expected nor optional."""
     missing = [key for key in keys if key not in entry]
     unknown = [key for key in entry if key not in keys + optional]
     if missing or unknown:
         found = f"lacks {missing[0]!r}" if missing else f"has an unknown key {unknown[0]!r}"
-        raise PlanError(f"{place} {found}; its keys are {', '.join(keys + optional)}")
+        at = place if missing or isinstance(place, str) else place.at(str(unknown[0]))
+        raise PlanError(f"{at} {found}; its keys are {', '.join(keys + optional)}")
 
 
 def _shown(value: object) -> str:

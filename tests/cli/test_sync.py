@@ -50,6 +50,36 @@ def test_a_plan_is_saved_with_its_origin(tofu: Tofu, tmp_path: Path) -> None:
     assert tofu("verify", str(path)).exit_code == 0
 
 
+def test_a_base_is_a_plan_file_or_a_method(tofu: Tofu, tmp_path: Path) -> None:
+    path = tmp_path / "plan.json"
+    assert (
+        tofu("plan", "mlp", "--workers", "4", "--method", "megatron:dp2-tp2", "--save", str(path)).exit_code
+        == 0
+    )
+    found = []
+    for base in (str(path), "megatron:dp2-tp2"):
+        result = tofu(*ASKED, "--builder", "all-reduce", "--base", base, "--json")
+        assert result.exit_code == 0, result.output
+        found.append(json.loads(result.output)["cost_bytes"])
+    assert found[0] == found[1] < 6 * PARAMETERS
+
+
+def test_a_file_names_a_base_next_to_it_and_devices(tofu: Tofu, tmp_path: Path) -> None:
+    plan, path = tmp_path / "plan.json", tmp_path / "strategy.yaml"
+    assert tofu("plan", "mlp", "--workers", "4", "--method", "zero-3", "--save", str(plan)).exit_code == 0
+    path.write_text(
+        "strategy: 1\nbase: plan.json\nvariables: {'*': {sync: ps, worker: gpu1, proxy: true}}\n",
+        encoding="utf-8",
+    )
+    result = tofu(*ASKED, "--strategy", str(path), "--machine", "dgx-1-v100", "--json")
+    assert result.exit_code == 0, result.output
+    made = json.loads(result.output)
+    assert made["strategy"]["base"] == str(plan)
+    assert made["strategy"]["variables"]["fc1_bias"] == {"sync": "ps", "worker": 1, "proxy": True}
+    assert made["cost_bytes"] == 6 * PARAMETERS
+    assert tofu(*ASKED, "--strategy", str(path)).exit_code == 2
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -57,6 +87,8 @@ def test_a_plan_is_saved_with_its_origin(tofu: Tofu, tmp_path: Path) -> None:
         (("--builder", "ps", "--strategy", "s.yaml"), "give one of them"),
         (("--builder", "all-reduec"), "there is no builder 'all-reduec'; did you mean 'all-reduce'"),
         (("--strategy", "none.yaml"), "cannot read the strategy file 'none.yaml'"),
+        (("--builder", "ps", "--base", "none.json"), "cannot read the plan file 'none.json'"),
+        (("--builder", "ps", "--base", "refien"), "nor a method; did you mean 'refine'"),
         (("--builder", "ps", "--batch", "2"), "choose a larger batch or fewer workers"),
     ],
 )

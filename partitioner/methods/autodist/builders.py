@@ -8,18 +8,25 @@
     partitioned_all_reduce  parts along dimension 0 are reduced; a group has `chunk_size` parts
     random_axis_partitioned_all_reduce  along a dimension drawn at random; 0 for a sparse variable
     parallax                sparse variables as in ps_load_balancing, others as in all_reduce
+    byteps                  as ps_load_balancing, on the last workers, which are not replicas
+    poseidon                sufficient factors if they move less than a server, others as in ps_load_balancing
 
-Servers are workers, where AutoDist has the processors of nodes. The first of equally loaded workers is taken.
+The last two are of its history. Servers are workers, where AutoDist has the processors of nodes. The first of
+equally loaded workers is taken.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
+from fractions import Fraction
 from itertools import cycle, islice
+from math import prod
 from random import Random
 
 from ....dataflow.graph import Graph
 from ....errors import PlanError
+from .factors import find_factors
 from .strategy import AllReduce, Server, Synchronisation, SyncStrategy, evenly
 from .variables import TrainedVariable, find_variables
 
@@ -34,13 +41,13 @@ def ps(graph: Graph, workers: int, *, proxy: bool = False) -> SyncStrategy:
 
 def ps_load_balancing(graph: Graph, workers: int, *, proxy: bool = False) -> SyncStrategy:
     """Put each variable on the worker with the fewest bytes so far."""
-    loads = _Loads(workers)
+    loads = _Loads(range(workers))
     return _strategy((each, loads.place(each, 1, proxy)) for each in find_variables(graph))
 
 
 def partitioned_ps(graph: Graph, workers: int, *, proxy: bool = False) -> SyncStrategy:
     """Cut dimension 0 into as many parts as its least divisor above 1, and spread them over servers."""
-    loads = _Loads(workers)
+    loads = _Loads(range(workers))
     return _strategy(
         (each, loads.place(each, least_divisor(_rows(each)), proxy)) for each in find_variables(graph)
     )
@@ -48,7 +55,7 @@ def partitioned_ps(graph: Graph, workers: int, *, proxy: bool = False) -> SyncSt
 
 def uneven_partitioned_ps(graph: Graph, workers: int, *, proxy: bool = False) -> SyncStrategy:
     """Cut dimension 0 into as many parts as the least number that does not divide it."""
-    loads = _Loads(workers)
+    loads = _Loads(range(workers))
     return _strategy(
         (each, loads.place(each, least_uneven(_rows(each)), proxy)) for each in find_variables(graph)
     )
@@ -84,7 +91,7 @@ def random_axis_partitioned_all_reduce(
 def parallax(graph: Graph, workers: int, *, chunk_size: int = CHUNK_SIZE) -> SyncStrategy:
     """Put sparse variables on servers by load, and reduce the gradients of all others."""
     _require_chunk(chunk_size)
-    loads = _Loads(workers)
+    loads = _Loads(range(workers))
     return _strategy(
         (
             each,
@@ -94,6 +101,40 @@ def parallax(graph: Graph, workers: int, *, chunk_size: int = CHUNK_SIZE) -> Syn
         )
         for number, each in enumerate(find_variables(graph))
     )
+
+
+def byteps(graph: Graph, workers: int, *, servers: int = 1, proxy: bool = False) -> SyncStrategy:
+    """Put each variable on the least loaded of the last workers, and run the model on the others."""
+    if not 1 <= servers < workers:
+        raise PlanError(
+            f"{servers} of {workers} workers are servers only; leave at least one worker for each of both"
+        )
+    loads = _Loads(range(workers - servers, workers))
+    made = _strategy((each, loads.place(each, 1, proxy)) for each in find_variables(graph))
+    return replace(made, replicas=(tuple(range(workers - servers)),))
+
+
+def poseidon(graph: Graph, workers: int, *, servers: int | None = None, proxy: bool = False) -> SyncStrategy:
+    """Send the factors of a gradient if that moves less than a server, and use a server otherwise.
+
+    With `B` samples on each of `P` workers, `S` servers, factors of `F` elements for a sample and a gradient
+    of `G`, that is so if `2 B (P - 1) F <= 2 G (S + P - 2) / S`. A matrix product has `F = M + N`, `G = M N`.
+    """
+    count = workers if servers is None else servers
+    if not 1 <= count <= workers:
+        raise PlanError(f"{count} of {workers} workers are servers; choose 1 to {workers}")
+    loads = _Loads(range(count))
+    factors = find_factors(graph, workers)
+    found = []
+    for each in find_variables(graph):
+        elements = factors.get(each.tensor.name)
+        served = Fraction(2 * prod(each.tensor.shape) * (count + workers - 2), count)
+        cheaper = elements is not None and Fraction(2 * elements * (workers - 1), workers) <= served
+        if cheaper and not each.sparse:
+            found.append((each, Synchronisation((AllReduce(),), factors=True)))
+        else:
+            found.append((each, loads.place(each, 1, proxy)))
+    return _strategy(found)
 
 
 BUILDERS: dict[str, Callable[..., SyncStrategy]] = {
@@ -107,6 +148,8 @@ BUILDERS: dict[str, Callable[..., SyncStrategy]] = {
         partitioned_all_reduce,
         random_axis_partitioned_all_reduce,
         parallax,
+        byteps,
+        poseidon,
     )
 }
 """The builders by the names of their methods."""
@@ -133,8 +176,8 @@ def least_uneven(extent: int) -> int:
 class _Loads:
     """The bytes that each server holds so far."""
 
-    def __init__(self, workers: int) -> None:
-        self._bytes = dict.fromkeys(range(workers), 0.0)
+    def __init__(self, servers: Iterable[int]) -> None:
+        self._bytes = dict.fromkeys(servers, 0.0)
 
     def place(self, variable: TrainedVariable, parts: int, proxy: bool) -> Synchronisation:
         """Put parts on the least loaded workers in turn. Each counts as an even share, as in AutoDist."""

@@ -1,211 +1,248 @@
 """From a graph and a strategy to a plan: AutoDist's kernels (section 2.3) as layouts.
 
-    base            operations run along their samples on all workers; what has none is repeated
-    all-reduce      the part, its states and its gradient are on every worker, which all update it: partial
-                    results are reduced in two hops
+    base            data parallelism, or any plan: its forms stay, but for variables and their updates
+    all-reduce      whoever reads a part in the base holds and updates it, with its states and its gradient:
+                    partial results are reduced in two hops, or in two levels
     server          they are on one worker, which alone updates the part; readers fetch it
-    proxy           a copy on every worker, which the operations of both passes read
+    proxy           a copy where the part is read, which the operations of both passes read
+    factors         whoever holds a part computes all of its gradient, and fetches what that needs
     parts           a variable has the parts of its synchronisers; operations that read it are not split
 
-No operator is known by its name: samples follow from `find_soap`.
+A variable that a base has in one place alone, where alone it is read, stays as it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence, Set
 from dataclasses import replace
 from itertools import pairwise
 
-import numpy as np
-
-from ....analyzer.indices.region import Boxes, to_region
-from ....dataflow.graph import Graph, Operation, Role
+from ....analyzer.indices.region import Region
+from ....dataflow.graph import Graph, Operation
 from ....dataflow.validate import validate
 from ....errors import PlanError
-from ....support.wording import alternatives
+from ...costs.movement import Movements
 from ...layouts.copies import Copy
-from ...layouts.forms import Cut, Form, Label, Partial, Parts, Spread, Steps
-from ...layouts.step_split import prime_factors
-from ...plans.compose import compose
+from ...layouts.forms import Form
+from ...layouts.step_split import Layout
+from ...layouts.two_hops import in_two_hops
 from ...plans.plan import Plan, require_graph, require_workers
-from ...problem.sequences import by_batch
-from ..flexflow.soap import Soap, find_soap
-from ..meshes.indexing import indexing
-from .strategy import AllReduce, Server, Synchronisation, SyncStrategy
+from .checks import check_strategy
+from .data_parallel import data_parallel
+from .piece_forms import TwoLevels, computed_form, copy_forms, home_form, two_levels
+from .pieces import Held, SyncPiece, cut_in_pieces, is_alone
+from .strategy import SyncStrategy
 from .variables import TrainedVariable, find_variables
 
 METHOD = "sync"
 
-PARTS_LIMIT = 1024
-"""The most parts of a variable. AutoDist cuts a prime number of rows into single rows."""
 
+def compile_strategy(graph: Graph, workers: int, strategy: SyncStrategy, base: Plan | None = None) -> Plan:
+    """Return the plan of a strategy on top of a base; None for data parallelism.
 
-def compile_strategy(graph: Graph, workers: int, strategy: SyncStrategy) -> Plan:
-    """Return the plan of a strategy on top of data parallelism.
-
-    Raises PlanError naming the variable that has no synchronisation or one that does not fit, and for a batch
-    with fewer samples than there are workers.
+    Raises PlanError naming the variable that has no synchronisation or one that does not fit, for a base of
+    another graph or number of workers, and for a batch with fewer samples than there are workers.
     """
     require_graph(graph)
     require_workers(workers)
     validate(graph)
     variables = {each.tensor.name: each for each in find_variables(graph)}
-    _check(variables, workers, strategy)
-    soap = find_soap(graph, workers)
-    terms = frozenset[int]().union(*(decision.terms for decision in soap.decisions))
-    operations: dict[str, Form] = {each.name: _base(soap, each, terms) for each in graph.operations}
-    tensors = _base_tensors(soap, terms)
-    copies: dict[str, list[Copy]] = {}
+    check_strategy(variables, workers, strategy)
+    groups = strategy.groups(workers)
+    if base is None:
+        if strategy.base is not None:
+            raise PlanError(
+                f"the strategy has the base {strategy.base!r}; call tofu.sync.compile, or give its plan"
+            )
+        started = data_parallel(graph, workers, tuple(worker for group in groups for worker in group))
+    else:
+        started = _checked_base(graph, workers, base)
+    made = _Synchronised(graph, started, groups)
+    if base is not None:
+        made.check_replicas({each.index for variable in variables.values() for each in variable.updates})
     for name, variable in variables.items():
-        how = strategy.variables[name]
-        for update in variable.updates:
-            operations[update.name] = _updating(variable, update, how, workers)
-        whole = _whole(variable.tensor.shape)
-        axis = 0 if how.partition is None else how.partition.axis
-        held = _placed(how, whole, axis, axis, workers)
-        tensors.update(dict.fromkeys(variable.together, held))
-        if variable.readers and any(isinstance(part, Server) and part.proxy for part in how.parts):
-            copies[name] = [Copy(_everywhere(workers), variable.readers)]
-    plan = compose(graph, workers, operations, tensors, copies=copies)
-    return replace(plan, method=METHOD)
-
-
-def _base(soap: Soap, operation: Operation, terms: frozenset[int]) -> Steps:
-    """Return data parallelism's form of an operation."""
-    if not terms.isdisjoint(operation.inputs):
-        return (Partial(),) * len(prime_factors(soap.workers))
-    samples = soap.batch.get(operation.index)
-    if samples is None:
-        return _everywhere(soap.workers)
-    extent = operation.bound.extents[samples]
-    if extent < soap.workers:
-        raise PlanError(
-            f"the samples of operation {operation.name!r} are split over {soap.workers} workers, but it has "
-            f"{extent}; choose a larger batch or fewer workers"
-        )
-    return (samples,) * len(prime_factors(soap.workers))
-
-
-def _base_tensors(soap: Soap, terms: frozenset[int]) -> dict[str, Form]:
-    """Return the forms of tensors that are fed, that last, or that are reduced over samples.
-
-    All others are held where they are made.
-    """
-    factors = prime_factors(soap.workers)
-    made = {tensor: each for each in soap.graph.operations for tensor in each.outputs}
-    found: dict[str, Form] = {}
-    for tensor in soap.graph.tensors:
-        if tensor.alias is not None:
+        held = made.held(variable)
+        read = made.read(variable)
+        if base is not None and is_alone(variable.tensor.shape, read, held):
             continue
-        maker = made.get(tensor.index)
-        if tensor.role is Role.DATA:
-            found[tensor.name] = by_batch(tensor.shape, factors)
-        elif maker is None or (tensor.index not in terms and _sums_samples(soap, maker, terms)):
-            found[tensor.name] = _everywhere(soap.workers)
-    return found
+        how = strategy.variables[name]
+        pieces = cut_in_pieces(name, variable.tensor.shape, how, read, held)
+        made.synchronise(variable, pieces, how.factors)
+    return made.plan()
 
 
-def _sums_samples(soap: Soap, operation: Operation, terms: frozenset[int]) -> bool:
-    samples = soap.batch.get(operation.index)
-    reduces = samples is not None and operation.bound.kind(samples) == "reduce"
-    return reduces or not terms.isdisjoint(operation.inputs)
+def _checked_base(graph: Graph, workers: int, base: Plan) -> Plan:
+    if not isinstance(base, Plan):
+        raise PlanError(f"the base is {str(base)[:60]!r}; give a plan")
+    if base.workers != workers:
+        raise PlanError(f"the base is for {base.workers} workers, not {workers}; make them equal")
+    base.check_forms(graph)
+    return base
 
 
-def _updating(variable: TrainedVariable, update: Operation, how: Synchronisation, workers: int) -> Form:
-    """Return the form in which an operation updates a variable: each part on its holders."""
-    bound = update.bound
-    if how.partition is None:
-        return _placed(how, bound.full_box, 0, 0, workers)
-    found = indexing(bound)
-    labels = [
-        label
-        for label in bound.splits
-        if bound.kind(label) == "concat" and found.dimensions(label, 0) == {how.partition.axis}
-    ]
-    if len(labels) != 1:
-        raise PlanError(
-            f"variable {variable.tensor.name!r} cannot be cut along dimension {how.partition.axis}: "
-            f"operation {update.name!r}, which updates it, cannot be split so; leave out its cut"
-        )
-    return _placed(how, bound.full_box, bound.variables.index(labels[0]), labels[0], workers)
+class _Synchronised:
+    """A plan whose variables are synchronised one after the other."""
 
+    def __init__(self, graph: Graph, base: Plan, groups: Sequence[Sequence[int]]) -> None:
+        self._graph = graph
+        self._base = base
+        self._groups = groups
+        self._movements = Movements(base.workers, base.factors)
+        self._operations: dict[str, Form] = dict(base.strategies)
+        self._layouts = dict(base.layouts)
+        self._copies = {name: list(copies) for name, copies in base.copies.items()}
+        self._named = {each.name: each for each in graph.operations}
+        self._maker = {tensor: each for each in graph.operations for tensor in each.outputs}
+        self._readers: dict[int, list[str]] = {}
+        for operation in graph.operations:
+            for tensor in dict.fromkeys(operation.inputs):
+                self._readers.setdefault(tensor, []).append(operation.name)
+        order = base.written_order or tuple(self._named)
+        self._turn = {name: turn for turn, name in enumerate(order)}
+        self._index = {tensor.name: tensor.index for tensor in graph.tensors}
 
-def _placed(how: Synchronisation, whole: Boxes, axis: int, label: Label, workers: int) -> Form:
-    """Return the form of something that has the parts of a variable along an axis."""
-    servers = tuple(part.worker for part in how.parts if isinstance(part, Server))
-    if not servers:
-        return _everywhere(workers)
-    if how.partition is None:
-        return Spread((), servers)
-    bounds = how.partition.bounds
-    if len(servers) == len(how.parts):
-        return Cut(label, bounds, servers)
-    parts = []
-    edges = (int(whole[axis, 0]), *bounds, int(whole[axis, 1]))
-    for part, (lower, upper) in zip(how.parts, pairwise(edges), strict=True):
-        box = whole.copy()
-        box[axis] = lower, upper
-        holders = range(workers) if isinstance(part, AllReduce) else (part.worker,)
-        parts += [(worker, to_region(box)) for worker in holders]
-    return Parts(tuple(parts))
+    def check_replicas(self, updates: Set[int]) -> None:
+        """Raise PlanError if the base runs an operation, updates excepted, on other workers than replicas."""
+        replicas = {worker for group in self._groups for worker in group}
+        for operation in self._graph.operations:
+            tasks = self._movements.operator(operation.bound, self._operations[operation.name])
+            others = () if operation.index in updates else sorted({*tasks.workers} - replicas)
+            if others:
+                raise PlanError(
+                    f"the base runs operation {operation.name!r} on worker {others[0]}, but the replicas are "
+                    f"{sorted(replicas)}; list it among the replicas, or choose another base"
+                )
 
+    def held(self, variable: TrainedVariable) -> list[Held]:
+        """Return who holds which regions of a variable in the base."""
+        held = self._movements.layout(self._base.layouts[variable.tensor.name])
+        return list(zip(held.workers, held.regions, strict=True))
 
-def _everywhere(workers: int) -> Steps:
-    return (None,) * len(prime_factors(workers))
+    def read(self, variable: TrainedVariable) -> list[Held]:
+        """Return who reads which regions of a variable, its updates excepted."""
+        found: dict[Held, None] = {}
+        for reader in map(self._named.__getitem__, variable.readers):
+            regions = self._movements.operator(reader.bound, self._operations[reader.name])
+            for position, name in reader.bound.read_places:
+                if reader.inputs[position] == variable.tensor.index:
+                    needed = regions.inputs[name]
+                    found.update(dict.fromkeys(zip(needed.workers, needed.regions, strict=True)))
+        return list(found)
 
+    def synchronise(self, variable: TrainedVariable, pieces: Sequence[SyncPiece], factors: bool) -> None:
+        """Hold, update and copy a variable as its pieces say."""
+        tensor, base = variable.tensor, self._base
+        whole: Region = tuple((0, extent) for extent in tensor.shape)
+        home = home_form(pieces, whole, base.workers, base.factors)
+        layout = in_two_hops(Layout(tensor.shape, home, base.factors))
+        for name in variable.together:
+            self._layouts[name] = layout
+            self._copies.pop(name, None)
+        for update in variable.updates:
+            self._operations[update.name] = self._computed(tensor.name, update, 0, pieces)
+        kept = copy_forms(pieces, whole, base.workers, base.factors)
+        if kept and variable.readers:
+            self._copies[tensor.name] = self._copies_of(kept, variable.readers)
+        if factors:
+            self._compute_where_held(variable, pieces, layout)
+        levels = two_levels(tensor.name, pieces, self._groups)
+        if levels is not None:
+            self._sum_in_two_levels(variable, levels)
 
-def _whole(shape: tuple[int, ...]) -> Boxes:
-    return np.array([(0, extent) for extent in shape], np.int64).reshape(len(shape), 2)
+    def _computed(
+        self, variable: str, operation: Operation, output: int, pieces: Sequence[SyncPiece]
+    ) -> Form:
+        place = f"operation {operation.name!r}"
+        base = self._base
+        return computed_form(variable, place, operation.bound, output, pieces, base.workers, base.factors)
 
+    def _copies_of(self, kept: Sequence[Form], readers: Sequence[str]) -> list[Copy]:
+        """Return the copies of a variable. If there are proxies, one reader reads what groups keep.
 
-def _check(variables: Mapping[str, TrainedVariable], workers: int, strategy: SyncStrategy) -> None:
-    """Raise PlanError unless the strategy has each variable, in parts that it and the workers have."""
-    if not isinstance(strategy, SyncStrategy):
-        raise PlanError(
-            f"compile takes a tofu.sync.Strategy, not a {type(strategy).__name__}; build one first"
-        )
-    unknown = [name for name in strategy.variables if name not in variables]
-    if unknown:
-        raise PlanError(
-            f"the graph updates no variable {unknown[0]!r}{alternatives(unknown[0], list(variables))}"
-        )
-    for name, variable in variables.items():
-        if name not in strategy.variables:
-            raise PlanError(f"variable {name!r} has no synchronisation; give it one")
-        check_fits(variable, workers, strategy.variables[name])
+        Every copy needs a reader, so proxies of what groups keep pay from the third reader on.
+        """
+        first, *others = sorted(readers, key=self._turn.__getitem__)
+        if len(kept) == 1 or len(others) < 2:
+            return [Copy(kept[0], tuple(readers))]
+        return [Copy(kept[0], (first,)), Copy(kept[1], tuple(others), 1)]
 
+    def _made_in_terms(self, variable: TrainedVariable) -> list[tuple[int, Operation]]:
+        """Return the tensors of a variable that operations make as partial results, with these."""
+        updates = {each.name for each in variable.updates}
+        found = []
+        for name in variable.together:
+            maker = self._maker.get(self._index[name])
+            if maker is not None and maker.name not in updates and self._terms(maker) > 1:
+                found.append((self._index[name], maker))
+        return found
 
-def check_fits(variable: TrainedVariable, workers: int, how: Synchronisation) -> None:
-    """Raise PlanError naming a variable whose synchronisation does not fit it or the workers."""
-    name, shape = variable.tensor.name, variable.tensor.shape
-    if len(how.parts) > PARTS_LIMIT:
-        raise PlanError(
-            f"variable {name!r} has {len(how.parts):,} parts, but at most {PARTS_LIMIT:,} are planned; give "
-            "it fewer, or choose another builder"
-        )
-    bounds: tuple[int, ...] = ()
-    if how.partition is not None:
-        axis, bounds = how.partition.axis, how.partition.bounds
-        if not 0 <= axis < len(shape):
-            raise PlanError(f"variable {name!r} has no dimension {axis}; it has {len(shape)}, from 0 on")
-        edges = (0, *bounds, shape[axis])
-        if any(lower >= upper for lower, upper in pairwise(edges)):
-            raise PlanError(
-                f"variable {name!r}: the bounds {list(bounds)} do not cut dimension {axis} of {shape[axis]}; "
-                "they must rise, and lie inside"
+    def _terms(self, operation: Operation) -> int:
+        regions = self._movements.operator(operation.bound, self._operations[operation.name])
+        return regions.outputs[0].terms
+
+    def _compute_where_held(
+        self, variable: TrainedVariable, pieces: Sequence[SyncPiece], layout: Layout
+    ) -> None:
+        """Compute gradients where they are held, and terms that are added to them as well."""
+        pending = self._made_in_terms(variable)
+        while pending:
+            tensor, maker = pending.pop()
+            self._layouts[self._graph.tensors[tensor].name] = layout
+            self._operations[maker.name] = self._computed(
+                variable.tensor.name, maker, maker.outputs.index(tensor), pieces
             )
-    if len(how.parts) != len(bounds) + 1:
-        raise PlanError(
-            f"variable {name!r} has {len(bounds) + 1} parts, but {len(how.parts)} synchronisers; give "
-            "one for each part"
-        )
-    servers = [part for part in how.parts if isinstance(part, Server)]
-    for server in servers:
-        if not 0 <= server.worker < workers:
+            for read in maker.inputs:
+                if self._layouts[self._graph.tensors[read].name].expanded.terms > 1:
+                    pending.append((read, self._maker[read]))
+
+    def _sum_in_two_levels(self, variable: TrainedVariable, levels: TwoLevels) -> None:
+        """Sum gradients in groups first, and let whoever reads them read them from their groups."""
+        gradients = self._made_in_terms(variable)
+        if not gradients:
             raise PlanError(
-                f"variable {name!r} is on worker {server.worker}; workers are numbered 0 to {workers - 1}"
+                f"variable {variable.tensor.name!r} is summed in two levels, but its gradient is not made as "
+                "partial results; leave out `tree` and `via`"
             )
-    if len({server.proxy for server in servers}) > 1:
-        raise PlanError(
-            f"variable {name!r} keeps the parts of some servers and not of others; give all the same proxy"
+        for tensor, maker in gradients:
+            self._check_groups(variable.tensor.name, maker)
+            name, shape = self._graph.tensors[tensor].name, variable.tensor.shape
+            self._layouts[name] = Layout(shape, levels.home, self._base.factors, levels.via)
+            readers = tuple(self._readers[tensor])
+            self._copies[name] = [Copy(levels.copy, readers)]
+
+    def _check_groups(self, variable: str, maker: Operation) -> None:
+        """Raise PlanError unless equally many terms, one after the other, are made by every group."""
+        made = self._movements.operator(maker.bound, self._operations[maker.name]).outputs[0]
+        each, uneven = divmod(made.terms, len(self._groups))
+        for worker, term in zip(made.workers, made.term, strict=True):
+            if uneven or worker not in self._groups[term // each]:
+                raise PlanError(
+                    f"variable {variable!r} is summed in two levels, but operation {maker.name!r} makes its "
+                    f"{made.terms} terms on other workers than {len(self._groups)} groups of replicas would, "
+                    "one after the other; choose other groups"
+                )
+
+    def plan(self) -> Plan:
+        """Return the plan, checked and counted."""
+        for tensor in self._graph.tensors:
+            if tensor.alias is not None:
+                self._layouts[tensor.name] = self._layouts[self._graph.tensors[tensor.alias].name]
+        base = self._base
+        found = Plan(
+            fingerprint=self._graph.fingerprint,
+            workers=base.workers,
+            factors=base.factors,
+            method=METHOD,
+            layouts=self._layouts,
+            strategies=self._operations,
+            cost_bytes=0,
+            step_cost_bytes=(0,),
+            lower_bound_bytes=0,
+            written_order=base.written_order,
+            copies={name: tuple(copies) for name, copies in self._copies.items()},
+            graph=self._graph,
         )
+        found.check_forms(self._graph)
+        totals = found.count(self._graph)
+        steps = tuple(after - before for before, after in pairwise(totals))
+        return replace(found, cost_bytes=totals[-1], step_cost_bytes=steps)

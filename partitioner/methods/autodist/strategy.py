@@ -6,13 +6,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import accumulate
 
+DATA_PARALLEL = "data-parallel"
+"""The base of a strategy that names none."""
+
 
 @dataclass(frozen=True, slots=True)
 class AllReduce:
-    """Every worker holds the part, gets the sum of all gradients and updates it."""
+    """Every worker that reads the part holds it, gets the sum of all gradients and updates it."""
 
     group: int = 0
     """The number of the group whose messages belong together. Tofu does not merge messages yet."""
+
+    order: tuple[int, ...] = ()
+    """All replicas, in the order in which they take shares to reduce; none for ascending numbers."""
+
+    two_level: bool = False
+    """Whether each group of replicas sums its gradients first, so that one sum leaves it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +33,9 @@ class Server:
 
     proxy: bool = False
     """Whether a worker keeps what it fetched, so that the forward and the backward pass share one fetch."""
+
+    via: tuple[int, ...] = ()
+    """For each group of replicas the worker that sums its gradients, and keeps a copy of the part for it."""
 
 
 Synchroniser = AllReduce | Server
@@ -45,18 +57,45 @@ class Synchronisation:
     """How one variable is synchronised."""
 
     parts: tuple[Synchroniser, ...]
-    """The synchroniser of every part: one more than the partition has bounds."""
+    """The synchroniser of every part. Those of a grid are in row-major order."""
 
-    partition: Partition | None = None
-    """The parts; None if the variable is whole."""
+    partition: Partition | tuple[Partition, ...] | None = None
+    """The parts, or those of several dimensions, which make a grid; None if the variable is whole."""
+
+    factors: bool = False
+    """Whether every holder computes all of its gradient, from factors that it fetches: sufficient factors."""
+
+    @property
+    def cuts(self) -> tuple[Partition, ...]:
+        """Return the cuts of dimensions."""
+        match self.partition:
+            case None:
+                return ()
+            case Partition() as cut:
+                return (cut,)
+            case cuts:
+                return cuts
 
 
 @dataclass(frozen=True, slots=True)
 class SyncStrategy:
-    """How all variables of a graph are synchronised. Every worker is a replica."""
+    """How all variables of a graph are synchronised."""
 
     variables: Mapping[str, Synchronisation]
     """The synchronisation of each variable, by name, in the order of the graph."""
+
+    replicas: tuple[tuple[int, ...], ...] = ()
+    """The workers that run the model, in groups for sums in two levels; none for all workers in one group.
+
+    Other workers are servers only.
+    """
+
+    base: str | None = None
+    """The plan file, or the method, whose plan is synchronised; None for data parallelism."""
+
+    def groups(self, workers: int) -> tuple[tuple[int, ...], ...]:
+        """Return the groups of replicas, of a number of workers."""
+        return self.replicas or (tuple(range(workers)),)
 
 
 def evenly(axis: int, extent: int, parts: int) -> Partition:

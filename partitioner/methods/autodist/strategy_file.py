@@ -3,148 +3,323 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 
 from ....dataflow.graph import Graph
-from ....errors import PlanError
-from ....machines.machine import WORKER_LIMIT
-from ....support.strict_documents import expect_keys, number_between, read_document, typed, typed_object
+from ....errors import MachineError, PlanError
+from ....machines.machine import WORKER_LIMIT, Machine
+from ....machines.machine_file import load_machine
+from ....support.document_place import DocumentPlace
+from ....support.placed_documents import read_placed
+from ....support.strict_documents import expect_keys, number_between, typed, typed_object
 from ....support.wording import alternatives
 from ...plans.compose import by_name
-from .compiling import check_fits
-from .strategy import AllReduce, Partition, Server, Synchronisation, Synchroniser, SyncStrategy, evenly
+from .autodist_text import SUFFIXES, read_autodist_text
+from .checks import Groups, check_fits, check_replicas
+from .strategy import (
+    DATA_PARALLEL,
+    AllReduce,
+    Partition,
+    Server,
+    Synchronisation,
+    Synchroniser,
+    SyncStrategy,
+    evenly,
+)
 from .variables import TrainedVariable, find_variables
+from .worker_names import WorkerNames
 
 VERSION = 1
 SYNCHRONISERS = ("all-reduce", "ps")
-_OF_PART = ("sync", "worker", "proxy", "group")
+TWO_LEVEL = "two-level"
+_OF_ALL_REDUCE = ("group", "order", "tree")
+_OF_SERVER = ("proxy", "via")
+_OF_PART = ("sync", "worker", *_OF_ALL_REDUCE, *_OF_SERVER)
 _MOST = 2**31 - 1
 
 
-def read_strategy(path: Path, graph: Graph, workers: int) -> SyncStrategy:
-    """Read a strategy file for a graph. Raises PlanError naming the file and the entry that is wrong."""
-    document = read_document(path, "strategy file")
+def read_strategy(path: Path, graph: Graph, workers: int, machine: Machine | None = None) -> SyncStrategy:
+    """Read a strategy file for a graph, or AutoDist's own text. On a machine, it may name devices.
+
+    Raises PlanError naming the file, the line and the entry that is wrong.
+    """
+    path = Path(path)
+    if path.suffix in SUFFIXES:
+        return read_autodist_text(path, graph, workers)
+    document, place = read_placed(path, "strategy file")
     try:
-        return parse_strategy(document, graph, workers)
+        return _Reader(graph, WorkerNames(workers, machine), path.parent).read(document, place)
     except PlanError as error:
         raise PlanError(f"the strategy file {str(path)!r} cannot be used: {error}") from error
 
 
-def parse_strategy(document: object, graph: Graph, workers: int) -> SyncStrategy:
+def parse_strategy(
+    document: object, graph: Graph, workers: int, machine: Machine | None = None
+) -> SyncStrategy:
     """Return the strategy that the contents of a file are for a graph, whose variables patterns may mean.
 
     Raises PlanError naming the entry that is wrong.
     """
-    file = typed_object(document, "the file")
-    expect_keys(file, ("strategy", "variables"), "the file", ("graph", "workers"))
-    number_between(file["strategy"], "strategy", VERSION, VERSION)
-    if number_between(file.get("workers", workers), "workers", 1, WORKER_LIMIT) != workers:
-        raise PlanError(f"workers is {file['workers']}, but the plan is for {workers}; make them equal")
-    if typed(file.get("graph", graph.fingerprint), str, "graph") != graph.fingerprint:
-        raise PlanError(
-            f"graph is {str(file['graph'])[:16]!r}, but that of {graph.name!r} is "
-            f"{graph.fingerprint[:16]!r}; leave the entry out to use the strategy for both"
-        )
-    written = typed_object(file["variables"], "variables")
-    variables = {each.tensor.name: each for each in find_variables(graph)}
-    entries = {name: (name, entry) for name, entry in written.items()}
-    found: dict[str, Synchronisation] = {}
-    for name, (pattern, entry) in by_name("variable", entries, list(variables)).items():
-        place = f"variables[{pattern!r}]"
-        try:
-            found[name] = _synchronisation(entry, variables[name], place)
-            check_fits(variables[name], workers, found[name])
-        except PlanError as error:
-            raise error if place in str(error) else PlanError(f"{place}: {error}") from error
-    missing = [name for name in variables if name not in found]
-    if missing:
-        raise PlanError(
-            f"variables has nothing for {missing[0]!r} ({len(missing)} in all); add it, or a pattern such as "
-            "'*'"
-        )
-    return SyncStrategy(found)
+    return _Reader(graph, WorkerNames(workers, machine), Path()).read(document, DocumentPlace())
 
 
 def strategy_document(strategy: SyncStrategy) -> dict[str, object]:
     """Return what a strategy file holds of a strategy."""
-    variables = {name: _written(how) for name, how in strategy.variables.items()}
-    return {"strategy": VERSION, "variables": variables}
+    head: dict[str, object] = {"strategy": VERSION}
+    if strategy.base is not None:
+        head["base"] = strategy.base
+    if strategy.replicas:
+        head["replicas"] = [list(group) for group in strategy.replicas]
+    return {**head, "variables": {name: _written(how) for name, how in strategy.variables.items()}}
 
 
 def _written(how: Synchronisation) -> dict[str, object]:
-    if how.partition is None:
-        return _written_part(how.parts[0])
-    cut = {"axis": how.partition.axis, "bounds": list(how.partition.bounds)}
-    return {"cut": cut, "parts": [_written_part(part) for part in how.parts]}
+    factors = {"factors": True} if how.factors else {}
+    if not how.cuts:
+        return {**factors, **_written_part(how.parts[0])}
+    cuts: list[object] = [{"axis": cut.axis, "bounds": list(cut.bounds)} for cut in how.cuts]
+    parts = [_written_part(part) for part in how.parts]
+    return {**factors, "cut": cuts[0] if len(cuts) == 1 else cuts, "parts": parts}
 
 
 def _written_part(part: Synchroniser) -> dict[str, object]:
     match part:
-        case AllReduce(group=group):
-            return {"sync": "all-reduce", "group": group}
-        case Server(worker=worker, proxy=proxy):
-            return {"sync": "ps", "worker": worker, "proxy": proxy}
+        case AllReduce(group=group, order=order, two_level=two_level):
+            others: dict[str, object] = {"order": list(order)} if order else {}
+            others.update({"tree": TWO_LEVEL} if two_level else {})
+            return {"sync": "all-reduce", "group": group, **others}
+        case Server(worker=worker, proxy=proxy, via=via):
+            return {"sync": "ps", "worker": worker, "proxy": proxy, **({"via": list(via)} if via else {})}
 
 
-def _synchronisation(entry: object, variable: TrainedVariable, place: str) -> Synchronisation:
-    """Read how a variable is synchronised: whole, in parts of one kind, or in parts with an entry each."""
-    entries = typed_object(entry, place)
-    expect_keys(entries, (), place, ("cut", "parts", "workers", *_OF_PART))
-    partition = None if "cut" not in entries else _partition(entries["cut"], variable, f"{place}.cut")
-    count = 1 if partition is None else len(partition.bounds) + 1
-    if "parts" not in entries:
-        return Synchronisation(_equal_parts(entries, count, place), partition)
-    others = [key for key in ("workers", *_OF_PART) if key in entries]
-    if others:
-        raise PlanError(f"{place} has 'parts' and {others[0]!r}; write into each part what it needs")
-    listed: list[object] = typed(entries["parts"], list, f"{place}.parts")
-    parts = [
-        _synchroniser(typed_object(part, f"{place}.parts[{number}]"), f"{place}.parts[{number}]")
-        for number, part in enumerate(listed)
-    ]
-    if len(parts) != count:
-        raise PlanError(f"{place}.parts has {len(parts)} entries for {count} parts; write one for each")
-    return Synchronisation(tuple(parts), partition)
+@dataclass(slots=True)
+class _Reader:
+    """Reads the contents of one file."""
+
+    graph: Graph
+    """The graph."""
+
+    names: WorkerNames
+    """The workers; the file may say on which machine they run."""
+
+    folder: Path
+    """The folder to which paths in the file are relative."""
+
+    def read(self, document: object, place: DocumentPlace) -> SyncStrategy:
+        file = typed_object(document, place)
+        optional = ("graph", "workers", "machine", "replicas", "base")
+        expect_keys(file, ("strategy", "variables"), place, optional)
+        number_between(file["strategy"], place.key("strategy"), VERSION, VERSION)
+        self._check_graph(file, place)
+        if "machine" in file:
+            self.names = WorkerNames(self.names.workers, self._machine(file["machine"], place.key("machine")))
+        replicas = self._replicas(file["replicas"], place.key("replicas")) if "replicas" in file else ()
+        strategy = SyncStrategy({}, replicas)
+        variables = self._variables(
+            file["variables"], strategy.groups(self.names.workers), place.key("variables")
+        )
+        base = self._base(file["base"], place.key("base")) if "base" in file else None
+        return SyncStrategy(variables, replicas, base)
+
+    def _check_graph(self, file: Mapping[str, object], place: DocumentPlace) -> None:
+        """Raise PlanError if a file is for another graph or number of workers."""
+        workers, graph = self.names.workers, self.graph
+        at = place.key("workers")
+        if number_between(file.get("workers", workers), at, 1, WORKER_LIMIT) != workers:
+            raise PlanError(f"{at} is {file['workers']}, but the plan is for {workers}; make them equal")
+        at = place.key("graph")
+        if typed(file.get("graph", graph.fingerprint), str, at) != graph.fingerprint:
+            raise PlanError(
+                f"{at} is {str(file['graph'])[:16]!r}, but that of {graph.name!r} is "
+                f"{graph.fingerprint[:16]!r}; leave the entry out to use the strategy for both"
+            )
+
+    def _path(self, name: str) -> str:
+        """Return a path of the file as seen from here, if there is a file of that name."""
+        inside = self.folder / name
+        return str(inside.absolute()) if inside.is_file() else name
+
+    def _machine(self, entry: object, place: DocumentPlace) -> Machine:
+        try:
+            machine = load_machine(self._path(typed(entry, str, place)))
+            machine.check_workers(self.names.workers)
+        except MachineError as error:
+            raise PlanError(f"{place}: {error}") from error
+        return machine
+
+    def _base(self, entry: object, place: DocumentPlace) -> str | None:
+        """Return a method, or the path of a plan file; None for data parallelism."""
+        base = typed(entry, str, place)
+        if base == DATA_PARALLEL:
+            return None
+        if not base or "\0" in base:
+            raise PlanError(f"{place} is {base!r}; write the path of a plan file, or a method")
+        if Path(base).suffix == ".json" and not (self.folder / base).is_file():
+            raise PlanError(
+                f"{place}: there is no plan file {str(self.folder / base)!r}; give a path that is relative "
+                "to the strategy file"
+            )
+        return self._path(base)
+
+    def _replicas(self, entry: object, place: DocumentPlace) -> Groups:
+        """Read a list of workers, or a list of such lists."""
+        listed: list[object] = typed(entry, list, place)
+        nested = [isinstance(each, list) for each in listed]
+        if any(nested) and not all(nested):
+            raise PlanError(f"{place} has workers next to lists; write lists of workers throughout")
+        if all(nested):
+            groups = tuple(self.names.listed(each, place.item(n)) for n, each in enumerate(listed))
+        else:
+            groups = (self.names.listed(listed, place),)
+        try:
+            if not groups:
+                raise PlanError("the list of replicas is empty; leave it out for all workers")
+            check_replicas(groups, self.names.workers)
+        except PlanError as error:
+            raise PlanError(f"{place}: {error}") from error
+        return groups
+
+    def _variables(self, entry: object, groups: Groups, place: DocumentPlace) -> dict[str, Synchronisation]:
+        written = typed_object(entry, place)
+        variables = {each.tensor.name: each for each in find_variables(self.graph)}
+        for pattern in written:
+            try:
+                by_name("variable", {pattern: None}, list(variables))
+            except PlanError as error:
+                raise PlanError(f"{place.item(pattern)}: {error}") from error
+        entries = {name: (name, entry) for name, entry in written.items()}
+        found: dict[str, Synchronisation] = {}
+        for name, (pattern, how) in by_name("variable", entries, list(variables)).items():
+            at = place.item(pattern)
+            found[name] = _OfVariable(variables[name], self.names, groups).read(how, at)
+            try:
+                check_fits(variables[name], self.names.workers, groups, found[name])
+            except PlanError as error:
+                raise PlanError(f"{at}: {error}") from error
+        missing = [name for name in variables if name not in found]
+        if missing:
+            raise PlanError(
+                f"{place} has nothing for {missing[0]!r} ({len(missing)} in all); add it, or a pattern such "
+                "as '*'"
+            )
+        return found
 
 
-def _equal_parts(entries: Mapping[str, object], count: int, place: str) -> tuple[Synchroniser, ...]:
-    """Read the synchroniser of all parts, which may name a server for each."""
-    own = {key: value for key, value in entries.items() if key not in ("cut", "workers")}
-    if "workers" not in entries:
-        return (_synchroniser(own, place),) * count
-    if "worker" in own:
-        raise PlanError(f"{place} has 'worker' and 'workers'; leave out one of them")
-    servers: list[object] = typed(entries["workers"], list, f"{place}.workers")
-    if len(servers) != count:
-        raise PlanError(f"{place}.workers has {len(servers)} entries for {count} parts; write one for each")
-    return tuple(_synchroniser({**own, "worker": worker}, place) for worker in servers)
+@dataclass(frozen=True, slots=True)
+class _OfVariable:
+    """Reads the entry of one variable."""
 
+    variable: TrainedVariable
+    """The variable."""
 
-def _synchroniser(entries: dict[str, object], place: str) -> Synchroniser:
-    sync = typed(entries.get("sync"), str, f"{place}.sync")
-    match sync:
-        case "all-reduce":
-            expect_keys(entries, ("sync",), place, ("group",))
-            return AllReduce(number_between(entries.get("group", 0), f"{place}.group", 0, _MOST))
-        case "ps":
-            expect_keys(entries, ("sync", "worker"), place, ("proxy",))
-            worker = number_between(entries["worker"], f"{place}.worker", 0, WORKER_LIMIT - 1)
-            return Server(worker, typed(entries.get("proxy", False), bool, f"{place}.proxy"))
-        case _:
-            raise PlanError(f"{place}.sync is {sync!r}{alternatives(sync, SYNCHRONISERS)}")
+    names: WorkerNames
+    """The workers."""
 
+    groups: Groups
+    """The groups of replicas."""
 
-def _partition(entry: object, variable: TrainedVariable, place: str) -> Partition:
-    """Read a cut into even parts, or at bounds."""
-    cut, shape = typed_object(entry, place), variable.tensor.shape
-    expect_keys(cut, ("axis",), place, ("parts", "bounds"))
-    if ("parts" in cut) == ("bounds" in cut):
-        raise PlanError(f"{place} needs 'parts' or 'bounds', and not both; write one of them")
-    if not shape:
-        raise PlanError(f"{place}: variable {variable.tensor.name!r} is a scalar; leave out its cut")
-    axis = number_between(cut["axis"], f"{place}.axis", 0, len(shape) - 1)
-    if "parts" in cut:
-        return evenly(axis, shape[axis], number_between(cut["parts"], f"{place}.parts", 1, shape[axis]))
-    bounds: list[object] = typed(cut["bounds"], list, f"{place}.bounds")
-    places = (number_between(bound, f"{place}.bounds", 0, shape[axis]) for bound in bounds)
-    return Partition(axis, tuple(places))
+    def read(self, entry: object, place: DocumentPlace) -> Synchronisation:
+        """Read how a variable is synchronised: whole, in equal parts, or in parts with an entry each."""
+        entries = typed_object(entry, place)
+        expect_keys(entries, (), place, ("cut", "factors", "parts", "workers", *_OF_PART))
+        cuts = self._cuts(entries["cut"], place.key("cut")) if "cut" in entries else ()
+        partition = cuts[0] if len(cuts) == 1 else cuts or None
+        factors = typed(entries.get("factors", False), bool, place.key("factors"))
+        count = prod(len(cut.bounds) + 1 for cut in cuts)
+        if "parts" not in entries:
+            return Synchronisation(self._equal_parts(entries, count, place), partition, factors)
+        at = place.key("parts")
+        others = [key for key in ("workers", *_OF_PART) if key in entries]
+        if others:
+            raise PlanError(
+                f"{place.at(others[0])} has 'parts' and {others[0]!r}; write into each part what it needs"
+            )
+        listed: list[object] = typed(entries["parts"], list, at)
+        if len(listed) != count:
+            raise PlanError(f"{at} has {len(listed)} entries for {count} parts; write one for each")
+        parts = [
+            self._synchroniser(typed_object(part, at.item(number)), at.item(number))
+            for number, part in enumerate(listed)
+        ]
+        return Synchronisation(tuple(parts), partition, factors)
+
+    def _equal_parts(
+        self, entries: Mapping[str, object], count: int, place: DocumentPlace
+    ) -> tuple[Synchroniser, ...]:
+        """Read the synchroniser of all parts, which may name a server for each."""
+        own = {key: value for key, value in entries.items() if key not in ("cut", "factors", "workers")}
+        if "workers" not in entries:
+            return (self._synchroniser(own, place),) * count
+        at = place.key("workers")
+        if "worker" in own:
+            raise PlanError(f"{at} stands next to 'worker'; leave out one of them")
+        servers = self.names.listed(entries["workers"], at)
+        if len(servers) != count:
+            raise PlanError(f"{at} has {len(servers)} entries for {count} parts; write one for each")
+        return tuple(self._synchroniser({**own, "worker": worker}, place) for worker in servers)
+
+    def _synchroniser(self, entries: dict[str, object], place: DocumentPlace) -> Synchroniser:
+        if "sync" not in entries:
+            raise PlanError(f"{place} lacks 'sync'; write one of {', '.join(SYNCHRONISERS)}")
+        sync = typed(entries["sync"], str, place.key("sync"))
+        match sync:
+            case "all-reduce":
+                expect_keys(entries, ("sync",), place, _OF_ALL_REDUCE)
+                return AllReduce(
+                    number_between(entries.get("group", 0), place.key("group"), 0, _MOST),
+                    self._workers(entries, "order", place),
+                    self._tree(entries, place.key("tree")),
+                )
+            case "ps":
+                expect_keys(entries, ("sync", "worker"), place, _OF_SERVER)
+                return Server(
+                    self.names.worker(entries["worker"], place.key("worker")),
+                    typed(entries.get("proxy", False), bool, place.key("proxy")),
+                    self._workers(entries, "via", place),
+                )
+            case _:
+                raise PlanError(f"{place.key('sync')} is {sync[:60]!r}{alternatives(sync, SYNCHRONISERS)}")
+
+    def _workers(self, entries: Mapping[str, object], key: str, place: DocumentPlace) -> tuple[int, ...]:
+        if key not in entries:
+            return ()
+        found = self.names.listed(entries[key], place.key(key))
+        if not found:
+            raise PlanError(f"{place.key(key)} is empty; name workers, or leave it out")
+        return found
+
+    def _tree(self, entries: Mapping[str, object], place: DocumentPlace) -> bool:
+        if "tree" not in entries:
+            return False
+        tree = typed(entries["tree"], str, place)
+        if tree != TWO_LEVEL:
+            raise PlanError(f"{place} is {tree[:60]!r}; write {TWO_LEVEL}, or leave it out")
+        return True
+
+    def _cuts(self, entry: object, place: DocumentPlace) -> tuple[Partition, ...]:
+        """Read the cut of one dimension, or a list of cuts of several."""
+        if not self.variable.tensor.shape:
+            raise PlanError(f"{place}: variable {self.variable.tensor.name!r} is a scalar; leave out its cut")
+        if not isinstance(entry, list):
+            return (self._cut(entry, place),)
+        if not entry:
+            raise PlanError(f"{place} is an empty list; leave it out for a variable that is whole")
+        return tuple(self._cut(each, place.item(number)) for number, each in enumerate(entry))
+
+    def _cut(self, entry: object, place: DocumentPlace) -> Partition:
+        """Read a cut into even parts, or at bounds."""
+        cut, shape = typed_object(entry, place), self.variable.tensor.shape
+        expect_keys(cut, ("axis",), place, ("parts", "bounds"))
+        if ("parts" in cut) == ("bounds" in cut):
+            raise PlanError(f"{place} needs 'parts' or 'bounds', and not both; write one of them")
+        axis = number_between(cut["axis"], place.key("axis"), 0, len(shape) - 1)
+        if "parts" in cut:
+            return evenly(axis, shape[axis], number_between(cut["parts"], place.key("parts"), 1, shape[axis]))
+        at = place.key("bounds")
+        bounds: list[object] = typed(cut["bounds"], list, at)
+        places = (
+            number_between(bound, at.item(number), 0, shape[axis]) for number, bound in enumerate(bounds)
+        )
+        return Partition(axis, tuple(places))

@@ -1,0 +1,273 @@
+"""AutoDist's own strategies in the text form of protocol buffers (`autodist/proto/strategy.proto`).
+
+    replicas                     workers, in their order; all servers on hosts without a replica follow
+    reduction_destination        that worker, or the first replica of its host
+    local_replication            a proxy
+    AllReduceSynchronizer        an all-reduce; `spec` is about a library's algorithm, and not about plans
+    SFBSynchronizer              an all-reduce from sufficient factors
+    partitioner, part_config     a cut into even parts, as TensorFlow cuts
+
+Gradients that are late, in order of arrival, or compressed have no counterpart, and are errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import prod
+from pathlib import Path
+
+from ....dataflow.graph import Graph
+from ....errors import PlanError
+from ....support.protobuf_text import Message, parse_protobuf_text
+from ....support.strict_documents import read_bounded
+from ....support.wording import alternatives
+from .checks import check_fits
+from .strategy import AllReduce, Partition, Server, Synchronisation, Synchroniser, SyncStrategy, evenly
+from .variables import TrainedVariable, find_variables
+
+SUFFIXES = (".pbtxt", ".prototxt", ".textproto", ".txt")
+"""How the names of such files end."""
+
+TEXT_LIMIT_BYTES = 1 << 20
+
+_STRATEGY: dict[str, type] = {"id": str, "path": str, "node_config": Message, "graph_config": Message}
+_SYNCHRONISERS = ("PSSynchronizer", "AllReduceSynchronizer", "SFBSynchronizer")
+_NODE: dict[str, type] = {
+    "var_name": str,
+    **dict.fromkeys(_SYNCHRONISERS, Message),
+    "partitioner": str,
+    "part_config": Message,
+    "compressor": Message,
+}
+_SERVER: dict[str, type] = {
+    "reduction_destination": str,
+    "local_replication": bool,
+    "sync": bool,
+    "staleness": int,
+}
+_SPECS = ("AUTO", "NCCL", "RING")
+_COMPRESSORS = ("NoneCompressor", "HorovodCompressor", "HorovodCompressorEF")
+_OF_FACTORS = "SFBCompressor"
+
+
+def read_autodist_text(path: Path, graph: Graph, workers: int) -> SyncStrategy:
+    """Read a strategy of AutoDist for a graph. Raises PlanError naming the file, the line and the field."""
+    data = read_bounded(path, "strategy file", limit=TEXT_LIMIT_BYTES)
+    try:
+        return parse_autodist_text(data.decode("utf-8"), graph, workers)
+    except (PlanError, UnicodeDecodeError) as error:
+        raise PlanError(f"the strategy file {str(path)!r} cannot be used: {error}") from error
+
+
+def parse_autodist_text(text: str, graph: Graph, workers: int) -> SyncStrategy:
+    """Return the strategy that a text of AutoDist means for a graph.
+
+    A variable has the name that it has in the graph, or that with `:0`. Raises PlanError naming the line.
+    """
+    file = parse_protobuf_text(text)
+    file.expect(_STRATEGY, repeated=("node_config",))
+    devices = _devices(file)
+    variables = {each.tensor.name: each for each in find_variables(graph)}
+    found: dict[str, tuple[Message, Synchronisation]] = {}
+    for _, node in file.all("node_config"):
+        assert isinstance(node, Message), "expect tells"
+        name = _variable(node, variables)
+        if name in found:
+            raise PlanError(
+                f"{node.place}: variable {name!r} stands in line {found[name][0].line} already; leave out one"
+            )
+        found[name] = node, _of_variable(node, variables[name], devices)
+    _check_workers(file, devices, workers)
+    replicas = tuple(range(devices.replicas))
+    for name, (node, how) in found.items():
+        try:
+            check_fits(variables[name], workers, (replicas,), how)
+        except PlanError as error:
+            raise PlanError(f"{node.place}: {error}") from error
+    missing = [name for name in variables if name not in found]
+    if missing:
+        raise PlanError(
+            f"line 1: no node_config has the var_name {missing[0]!r} ({len(missing)} in all); add it"
+        )
+    ordered = {name: found[name][1] for name in variables}
+    return SyncStrategy(ordered, () if len(replicas) == workers else (replicas,))
+
+
+@dataclass(slots=True)
+class _Devices:
+    """The workers of devices."""
+
+    replicas: int
+    """The number of replicas, which are the first workers."""
+
+    workers: dict[str, int]
+    """The worker of each device."""
+
+    hosts: dict[str, int] = field(default_factory=dict)
+    """The first replica of each host."""
+
+    def worker(self, device: str) -> int:
+        """Return the worker of a device; one that has no replica on its host gets the next number."""
+        if device not in self.workers:
+            used = max(self.workers.values()) + 1
+            self.workers[device] = self.hosts.get(_host(device), used)
+        return self.workers[device]
+
+
+def _host(device: str) -> str:
+    """Return the address in a name such as `10.0.0.1:GPU:0`."""
+    return device.rsplit(":", 2)[0]
+
+
+def _devices(file: Message) -> _Devices:
+    listed: list[str] = []
+    for _, config in file.all("graph_config"):
+        assert isinstance(config, Message), "expect tells"
+        config.expect({"replicas": str}, repeated=("replicas",))
+        for line, device in config.all("replicas"):
+            if device in listed:
+                raise PlanError(
+                    f"line {line}: the replica {str(device)[:60]!r} is listed twice; list it once"
+                )
+            listed.append(str(device))
+    if not listed:
+        raise PlanError("line 1: graph_config lists no replicas; list a device for every worker")
+    hosts: dict[str, int] = {}
+    for worker, device in enumerate(listed):
+        hosts.setdefault(_host(device), worker)
+    return _Devices(len(listed), {device: worker for worker, device in enumerate(listed)}, hosts)
+
+
+def _check_workers(file: Message, devices: _Devices, workers: int) -> None:
+    count = max(devices.workers.values()) + 1
+    if count != workers:
+        line = next((line for line, _ in file.all("graph_config")), 1)
+        raise PlanError(
+            f"line {line}: graph_config: {devices.replicas} replicas and {count - devices.replicas} servers "
+            f"on other hosts are {count} workers, but the plan is for {workers}; make them equal"
+        )
+
+
+def _text(message: Message, name: str) -> str | None:
+    """Return the text of a field that a message has once or not at all."""
+    return next((str(value) for _, value in message.all(name)), None)
+
+
+def _variable(node: Message, variables: Mapping[str, TrainedVariable]) -> str:
+    node.expect(_NODE, repeated=("part_config",))
+    name = _text(node, "var_name")
+    if name is None:
+        raise PlanError(f"{node.place} lacks var_name; add it")
+    found = name if name in variables else name.removesuffix(":0")
+    if found not in variables:
+        raise PlanError(
+            f"{node.place}: the graph updates no variable {name[:60]!r}{alternatives(found, list(variables))}"
+        )
+    return found
+
+
+def _of_variable(node: Message, variable: TrainedVariable, devices: _Devices) -> Synchronisation:
+    cuts = _cuts(node, variable)
+    parts = [part for _, part in node.all("part_config") if isinstance(part, Message)]
+    count = prod(len(cut.bounds) + 1 for cut in cuts)
+    if not cuts and not parts:
+        parts = [node]
+    elif len(parts) != count:
+        raise PlanError(
+            f"{node.place} has {len(parts)} part_config for {count} parts of its partitioner; give "
+            "one for each"
+        )
+    elif any(node.all(name) for name in _SYNCHRONISERS):
+        raise PlanError(f"{node.place} has a synchronizer next to part_config; leave out one of them")
+    found = [_synchroniser(part, devices, part is not node) for part in parts]
+    factors = {each for _, each in found}
+    if len(factors) > 1:
+        raise PlanError(f"{node.place} has SFBSynchronizer for some parts only; give it to all parts or none")
+    return Synchronisation(
+        tuple(sync for sync, _ in found), cuts[0] if len(cuts) == 1 else cuts or None, factors.pop()
+    )
+
+
+def _cuts(node: Message, variable: TrainedVariable) -> tuple[Partition, ...]:
+    """Read numbers of parts such as `1, 2, 1`, one for each dimension."""
+    written = _text(node, "partitioner")
+    if not written:
+        return ()
+    line, shape = node.all("partitioner")[0][0], variable.tensor.shape
+    numbers = [each.strip() for each in written.split(",")]
+    if len(numbers) != len(shape) or not all(each.isascii() and each.isdigit() for each in numbers):
+        raise PlanError(
+            f"line {line}: partitioner is {written[:60]!r}; variable {variable.tensor.name!r} needs "
+            f"{len(shape)} numbers of parts, separated by commas"
+        )
+    found = []
+    for axis, each in enumerate(numbers):
+        parts = int(each[:9])
+        if not 1 <= parts <= shape[axis]:
+            raise PlanError(
+                f"line {line}: partitioner asks for {parts} parts of dimension {axis}, which has "
+                f"{shape[axis]} elements; ask for 1 to {shape[axis]}"
+            )
+        if parts > 1:
+            found.append(evenly(axis, shape[axis], parts))
+    return tuple(found)
+
+
+def _synchroniser(node: Message, devices: _Devices, is_part: bool) -> tuple[Synchroniser, bool]:
+    """Return the synchroniser of a variable or a part, and whether it has sufficient factors."""
+    node.expect(_NODE, repeated=("part_config",))
+    if is_part and (node.all("part_config") or node.all("partitioner")):
+        raise PlanError(f"{node.place} is cut again; cut the variable once")
+    given = [
+        (name, value) for name in _SYNCHRONISERS for _, value in node.all(name) if isinstance(value, Message)
+    ]
+    if len(given) != 1:
+        raise PlanError(
+            f"{node.place} has {len(given)} synchronizers; give one of {', '.join(_SYNCHRONISERS)}"
+        )
+    [(kind, message)] = given
+    for _, compressor in node.all("compressor"):
+        assert isinstance(compressor, Message), "expect tells"
+        compressor.expect({"type": object})
+        allowed = (*_COMPRESSORS[:1], _OF_FACTORS) if kind == "SFBSynchronizer" else _COMPRESSORS[:1]
+        _enumerated(compressor, "type", (*_COMPRESSORS, _OF_FACTORS), allowed)
+    if kind == "PSSynchronizer":
+        return _server(message, devices), False
+    message.expect({"spec": object, "compressor": object, "group": int})
+    _enumerated(message, "spec", _SPECS, _SPECS)
+    _enumerated(message, "compressor", _COMPRESSORS, _COMPRESSORS[:1])
+    for line, group in message.all("group"):
+        if not isinstance(group, int) or group < 0:
+            raise PlanError(f"line {line}: group is {group}; it must be 0 or larger")
+    groups = [group for _, group in message.all("group") if isinstance(group, int)]
+    return AllReduce(groups[0] if groups else 0), kind == "SFBSynchronizer"
+
+
+def _server(message: Message, devices: _Devices) -> Server:
+    message.expect(_SERVER)
+    destination = _text(message, "reduction_destination")
+    if not destination:
+        raise PlanError(f"{message.place} lacks reduction_destination; name a device")
+    for line, late in message.all("staleness"):
+        if late:
+            raise PlanError(f"line {line}: staleness is {late}, but gradients are not late here; set it to 0")
+    sync = [value for _, value in message.all("sync")]
+    if sync != [True]:
+        raise PlanError(
+            f"{message.place} applies gradients in order of arrival, as sync is not true; write sync: true"
+        )
+    proxy = any(value is True for _, value in message.all("local_replication"))
+    return Server(devices.worker(destination), proxy)
+
+
+def _enumerated(message: Message, name: str, known: tuple[str, ...], allowed: tuple[str, ...]) -> None:
+    """Raise PlanError unless a field names, or numbers, a value that has a counterpart."""
+    for line, value in message.all(name):
+        number = value if isinstance(value, int) and not isinstance(value, bool) else None
+        found = known[number] if number is not None and 0 <= number < len(known) else value
+        if found not in allowed:
+            raise PlanError(
+                f"line {line}: {name} is {str(found)[:60]!r}, which has no counterpart; write one of "
+                f"{', '.join(allowed)}"
+            )
