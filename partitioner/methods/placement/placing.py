@@ -58,8 +58,8 @@ class Placing:
             training.order_of(schedule.order),
             asked.space,
         )
-        timeline = simulation(asked.graph, plan, asked.machine, self._times).timeline
-        return replace(plan, step_seconds=timeline.seconds, step_bound_seconds=timeline.bound_seconds)
+        found = simulation(asked.graph, plan, asked.machine, self._times)
+        return replace(plan, step_seconds=found.seconds, step_bound_seconds=found.bound_seconds)
 
     def fitting(self, schedule: NodeSchedule, spare: int = 0) -> Plan:
         """Return the plan of a placement, after moves that make arenas fit and leave memory to spare.
