@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from itertools import pairwise
 from math import prod
 from typing import Any
@@ -149,7 +149,7 @@ def find_plan(graph: Graph, workers: int, settings: SearchSettings) -> Plan:
                 settings.watch,
                 partial(_quick_plans, graph, workers, settings),
                 settings.memory,
-                partial(_inside, graph, settings),
+                cache(partial(_inside, graph, settings)),
                 None if settings.groups is None else parse_groups(settings.groups, workers),
             )
         )

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from ....errors import PlanError
 from ...plans.plan import Plan
-from ..placement.placing import Placing
+from ..placement.placing import ROUNDS, Placing
 from ..placement.priorities import emulated
 from ..simulated import SimulatedSearch
 from .pardnn import place
@@ -25,14 +25,13 @@ def pardnn(asked: SimulatedSearch) -> Plan:
     placing = Placing(asked, asked.workers)
     nodes, devices = placing.training.nodes, placing.devices
     _, schedule = emulated(nodes, devices, place(nodes, devices), placing.orders)
-    plan = placing.fitting(schedule)
-    excess = asked.excess(plan)
-    if excess:
-        plan = placing.fitting(schedule, excess)
-        excess = asked.excess(plan)
-    if excess:
-        raise PlanError(
-            f"arenas fit the memory of each worker, but the scratch of kernels takes {excess:,} bytes more; "
-            "allow more (--memory), or use more workers"
-        )
-    return replace(plan, method="pardnn")
+    spare = 0
+    for _ in range(ROUNDS):
+        plan = placing.fitting(schedule, spare)
+        spare = asked.lacking(plan)
+        if not spare:
+            return replace(plan, method="pardnn")
+    raise PlanError(
+        f"arenas fit the memory of each worker, but not next to the {spare:,} bytes of scratch that kernels "
+        "take; allow more (--memory), or use more workers"
+    )
