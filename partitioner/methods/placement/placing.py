@@ -51,6 +51,10 @@ class _Sharing:
     inside: Inside | None
     """How workers share the operations; None if there are none."""
 
+    def shares_more(self, other: _Sharing) -> bool:
+        """Tell whether more nodes are shared, but at most half of all."""
+        return int(other.shared.sum()) < int(self.shared.sum()) <= len(self.shared) // 2
+
 
 class Placing:
     """The nodes of a graph and the groups that they are placed on."""
@@ -68,7 +72,8 @@ class Placing:
         self.devices = _of_groups(devices, size)
         self._kinds = devices.kind
         self._known: dict[bytes, _Sharing] = {}
-        self._whole = self.training.nodes
+        self.whole = self.training.nodes
+        """The nodes if workers share none of them."""
         memory = self.devices.memory_bytes
         if groups > 1 and memory is not None:
             self.training = replace(self.training, nodes=self._sharing(LARGE[0]).nodes)
@@ -95,24 +100,25 @@ class Placing:
         lower by the difference. Live bytes count outputs next to the inputs whose memory they may take over,
         so they may exceed the memory somewhat if arenas do not: larger limits are tried if no moves are
         found. All workers share operations that need more than a device has. If nothing fits, they share
-        operations that need a smaller part of it as well. Raises PlanError if none of that helps.
+        operations that need a smaller part of it as well, up to half of all. Raises PlanError if none of that
+        helps.
         """
         memory = self._asked.memory
         if memory is None or self.devices.memory_bytes is None:
             return self.plan(schedule)
         refused: PlanError | None = None
-        tried: set[bytes] = set()
-        for part in LARGE if self.groups > 1 else LARGE[:1]:
+        before: _Sharing | None = None
+        for part in LARGE:
             sharing = self._sharing(part, spare)
-            if sharing.shared.tobytes() in tried:
-                continue
-            tried.add(sharing.shared.tobytes())
-            for more in MORE_LIVE_BYTES:
+            if before is not None and not sharing.shares_more(before):
+                break
+            for more in MORE_LIVE_BYTES if before is None else MORE_LIVE_BYTES[:1]:
                 limit = int(memory.nbytes * more) - spare
                 try:
                     return self._fitting(schedule, sharing, memory, limit, spare)
                 except PlanError as error:
                     refused = refused or error
+            before = sharing
         assert refused is not None
         raise refused
 
@@ -145,17 +151,17 @@ class Placing:
         asked, training = self._asked, self.training
         memory = self.devices.memory_bytes
         assert memory is not None
-        large = too_large(self._whole, int(memory.max() * part) - spare * self.group_workers)
+        large = too_large(self.whole, int(memory.max() * part) - spare * self.group_workers)
         if self.groups == 1 or not large.any():
-            return _Sharing(self._whole, np.zeros(len(large), bool), None)
+            return _Sharing(self.whole, np.zeros(len(large), bool), None)
         if large.tobytes() not in self._known:
             inside = shares_of(training, large, asked.inside(asked.workers))
             times = operation_times(asked.graph, self._times, self._kinds, inside)
-            nanoseconds = self._whole.nanoseconds.copy()
+            nanoseconds = self.whole.nanoseconds.copy()
             first = training.first_operation
             for number in np.flatnonzero(large[first:]).tolist():
                 nanoseconds[:, first + number] = times(asked.graph.operations[number])
-            nodes = with_shares(self._whole, large, nanoseconds, asked.workers)
+            nodes = with_shares(self.whole, large, nanoseconds, asked.workers)
             self._known[large.tobytes()] = _Sharing(nodes, large, inside)
         return self._known[large.tobytes()]
 
