@@ -174,7 +174,7 @@ class Placing:
         name = training.graph.operations[int(needed.argmax())].name
         raise PlanError(
             f"operation {name!r} needs about {-(-needed.max() // size):,} bytes on each worker that runs all "
-            f"or a share of it, and each may hold {limit:,}; let all workers share all operations "
+            f"or a share of it, and each has {limit:,} left for it; let all workers share all operations "
             f"(--method place --groups 1x{self._asked.workers}), allow more (--memory), or use more workers"
         )
 
