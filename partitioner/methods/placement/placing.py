@@ -30,8 +30,8 @@ from .training import operation_times, training_nodes
 ROUNDS = 6
 """How often the limit is lowered by what arenas need above live bytes."""
 
-MORE_LIVE_BYTES = (1.0, 1.1, 1.25, 1.5)
-"""The limits on live bytes that are tried, as multiples of the memory."""
+MORE_LIVE_BYTES = (1.0, 0.9, 1.1, 1.25, 1.5)
+"""The limits on live bytes that are tried, as multiples of the memory. The smaller one leaves arenas room."""
 
 
 LARGE = (1.0, 0.5, 0.25)
