@@ -4,7 +4,8 @@
 
 *Limits*: `pardnn` for models on 2 to 16 devices, within 1.1, 1.25 and 1.5 times an even share of the arena of
 one device. A row says by how much the largest arena of the plan stays below the limit, or why the limit is
-refused. `least` is a bound on any placement: the largest operation with what it reads and makes, or an even
+refused. `shared` counts operations that are too large for a device, so that all share them. `least` is a
+bound on any placement that shares no more: the largest operation with what it reads and makes, or an even
 share of what lasts, or of what weights, their updates and states need on one worker.
 
 *Batches*: the largest batch, of powers of two, for which the operations of a model fit 1 to 16 devices of 32
@@ -15,7 +16,7 @@ batch of one device, times the devices.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -39,8 +40,6 @@ MACHINE = "2x-dgx-1-v100"
 MODELS: dict[str, dict[str, Any]] = {
     "mlp": {},
     "lenet": {},
-    "lstm": {"batch": 64},
-    "gru": {"batch": 64},
     "alexnet": {},
     "vgg-16": {},
     "resnet-50": {},
@@ -49,6 +48,8 @@ MODELS: dict[str, dict[str, Any]] = {
     "transformer-6-512": {},
     "gpt-12-768": {},
     "rnn-6-4k": {},
+    "lstm": {"batch": 64},
+    "gru": {"batch": 64},
     "word-rnn": {"batch": 64},
     "char-crn": {"batch": 64},
 }
@@ -98,12 +99,22 @@ def asked_for(graph: Graph, devices: int, arenas: Arenas, limit: int) -> Simulat
     memory = WorkerMemory(limit, arenas.largest, None)
     machine = tofu.machines.load(MACHINE)
     return SimulatedSearch(
-        graph, devices, Space(feed="anywhere"), machine, Sampling(), None, lambda: (), memory, _no_plan
+        graph,
+        devices,
+        Space(feed="anywhere"),
+        machine,
+        Sampling(),
+        None,
+        lambda: (),
+        memory,
+        partial(_inside, graph),
     )
 
 
-def _no_plan(workers: int) -> tofu.plans.Plan:
-    raise AssertionError("whole operations are placed on single workers")
+@lru_cache(maxsize=8)
+def _inside(graph: Graph, workers: int) -> tofu.plans.Plan:
+    """Return the plan by which all workers share operations that are too large for one."""
+    return tofu.partition(graph, workers, "refine", keep=False, feed="anywhere")
 
 
 def _within(
@@ -114,7 +125,13 @@ def _within(
         plan = limited.fitting(schedule)
     except PlanError as error:
         return {"fits": False, "why": str(error)[:150], "least_bytes": least(limited)}
-    return {"fits": True, "peak_bytes": arenas.largest(plan), "seconds": plan.step_seconds}
+    shared = sum(len(tasks) > 1 for tasks in plan.tasks.values())
+    return {
+        "fits": True,
+        "peak_bytes": arenas.largest(plan),
+        "seconds": plan.step_seconds,
+        "shared": shared,
+    }
 
 
 def least(placing: Placing) -> int:
@@ -133,14 +150,12 @@ def least(placing: Placing) -> int:
 def batches() -> Iterator[dict[str, Any]]:
     """Yield the largest batches of each model."""
     for name, paper in PAPER.items():
-        alone = 0
+        alone = largest = 0
         for devices in (1, *DEVICES):
-            batch = max(alone, 1)
+            batch = max(2 * largest, 1)
             while batch <= MOST and _fits(name, batch, devices):
-                batch *= 2
-            largest = batch // 2 if batch > 1 or _fits(name, 1, devices) else 0
-            if devices == 1:
-                alone = largest
+                largest, batch = batch, 2 * batch
+            alone = alone or largest
             yield {
                 "model": name,
                 "devices": devices,
@@ -150,11 +165,15 @@ def batches() -> Iterator[dict[str, Any]]:
             }
 
 
-@cache
+@lru_cache(maxsize=2)
+def _model(name: str, batch: int) -> tuple[Graph, Arenas]:
+    graph = tofu.models.get(name, batch=batch).training_graph()
+    return graph, Arenas(graph)
+
+
 def _fits(name: str, batch: int, devices: int) -> bool:
     """Tell whether moves make ParDNN's placement fit."""
-    graph = tofu.models.get(name, batch=batch).training_graph()
-    arenas = Arenas(graph)
+    graph, arenas = _model(name, batch)
     _, schedule = placed(graph, devices, arenas)
     limited = Placing(asked_for(graph, devices, arenas, DEVICE_BYTES), devices)
     try:

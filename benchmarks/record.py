@@ -42,5 +42,9 @@ def record_parts(parts: Mapping[str, Callable[[], Iterable[Row]]], description: 
     if arguments.save is not None and arguments.save.exists():
         results = json.loads(arguments.save.read_text(encoding="utf-8"))
     for part in arguments.only or parts:
-        results[part] = {**described(), "results": printed(parts[part]())}
-        keep(results, arguments.save)
+        found: list[Row] = []
+        results[part] = {**described(), "results": found}
+        for row in parts[part]():
+            print(json.dumps(row), flush=True)
+            found.append(row)
+            keep(results, arguments.save)

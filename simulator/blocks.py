@@ -13,6 +13,7 @@ operation touches.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..support.compiled import Numbers, plain
@@ -67,6 +68,15 @@ class OperationBlock:
         """Return a list of the notes."""
         begin, end = self.notes[which], self.notes[which + 1]
         return plain(self.notes[begin:end])
+
+    def occupied(self) -> Iterator[tuple[int | None, int, int]]:
+        """Yield of each leg the worker if it is a computation, its way or -1, and its time."""
+        words = plain(self.words)
+        workers, transfers = self.note(WORKERS), self.note(TRANSFERS)
+        for leg in range(self.legs):
+            owner = words[words[LEG_OWNER] + leg]
+            worker = None if transfers[owner] else workers[owner]
+            yield worker, words[words[LEG_WAY] + leg], words[words[LEG_TIME] + leg]
 
     def writers(self, version: int) -> list[int]:
         """Return the instruction that writes each holding of a version that the operation makes."""

@@ -96,6 +96,9 @@ class Lanes(NamedTuple):
     wakes: Numbers
     """The time that each runner takes to wake, if it waits for another one."""
 
+    in_turn: bool
+    """Whether a runner serves its instructions one after the other; if not, it serves any number at once."""
+
 
 @compiled
 def settle(placed: Placed, operations: Numbers, at: Numbers, bases: Numbers, leg_bases: Numbers) -> None:
@@ -183,7 +186,7 @@ def latest_known(
         found = joined(placed, ways, end, known, number, base + words[place], found)
     near = words[block + words[block + BEFORE] + local]
     other = base + near if near >= 0 else placed.before[number]
-    if other >= 0:
+    if other >= 0 and ways.in_turn:
         found = joined(placed, ways, end, known, number, other, found)
     for written in range(2):
         head = block + words[block + (WRITE_FIRSTS if written else READ_FIRSTS)] + local
@@ -344,7 +347,7 @@ def follow(
                 release(placed, ways, clock, missing, begun, base + words[place], number)
             near = words[block + words[block + AFTER] + local]
             other = base + near if near >= 0 else placed.after[number]
-            if other >= 0:
+            if other >= 0 and ways.in_turn:
                 release(placed, ways, clock, missing, begun, other, number)
             for written in range(2):
                 head = block + words[block + (WRITE_FIRSTS if written else READ_FIRSTS)] + local

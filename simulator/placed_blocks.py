@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
@@ -78,7 +79,7 @@ class PlacedBlocks:
         count = len(net.order)
         self._net = net
         self._ways = ways
-        self._lanes = Lanes(zeros(1), zeros(0), numbers(ways.wakes.repeat(len(Lane)).tolist()))
+        self._lanes = Lanes(zeros(1), zeros(0), numbers(ways.wakes.repeat(len(Lane)).tolist()), True)
         self._words, self._numbers, self._legs = _FreePlaces(), _FreePlaces(), _FreePlaces()
         self._placed = Placed(zeros(0), zeros(count), zeros(count), zeros(count), *[zeros(0)] * 4)
         self._clock = Clock(zeros(0), zeros(0), zeros(0))
@@ -153,6 +154,28 @@ class PlacedBlocks:
         clock = self._proposed if self._replaced else self._clock
         ready, end = clock.ready[site.numbers], clock.end[site.numbers]
         return plain(ready), plain(end), plain(clock.leg_start[site.legs])
+
+    def critical_path(self) -> int:
+        """Return the longest chain of jobs that need each other: the time if all lanes were infinite."""
+        lanes = self._lanes._replace(firsts=zeros(len(self._lanes.firsts)), in_turn=False)
+        clock = Clock(*[zeros(len(each)) for each in self._clock])
+        known, missing, free = zeros(len(self._known)), zeros(len(self._known)), zeros(0)
+        return int(follow(self._net, self._placed, clock, lanes, known, missing, free))
+
+    def busiest_lane(self) -> int:
+        """Return the time in which the busiest lane, or the busiest worker's computations, take place."""
+        computing: Counter[int] = Counter()
+        ways: Counter[int] = Counter()
+        for block, users in Counter([site.block for site in self._sites.values()]).items():
+            for worker, way, time in block.occupied():
+                ways[way] += users * time
+                if worker is not None:
+                    computing[worker] += users * time
+        lanes: Counter[int] = Counter()
+        for way, time in ways.items():
+            for lane in self._ways.lanes[way] if way != _NONE else ():
+                lanes[lane] += time
+        return max([*computing.values(), *lanes.values()], default=0)
 
     def _follow(self, since: int) -> int:
         """Find the times of the proposal; those before a moment are known."""

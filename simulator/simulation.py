@@ -152,6 +152,11 @@ class Simulation:
         return self._nanoseconds / NANOSECONDS
 
     @property
+    def bound_seconds(self) -> float:
+        """The bound that the time line states: no order of the same jobs takes less."""
+        return max(self._placed.critical_path(), self._placed.busiest_lane()) / NANOSECONDS
+
+    @property
     def timeline(self) -> Timeline:
         """The time line of an iteration, with the open proposal if there is one. Its jobs are made for it."""
         found = BoxJobs(self._cache.messages.ways)

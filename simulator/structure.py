@@ -79,7 +79,7 @@ def _structure(
 ) -> Structure:
     listed = ordered(graph, order)
     versions, elements = number_versions(graph, copies, listed), _elements(graph)
-    known: dict[tuple[object, ...], Like] = {}
+    known: dict[tuple[int, ...], Like] = {}
     likes: list[Like] = []
     every_touch: list[tuple[int, ...]] = []
     every_storage: list[tuple[int, ...]] = []
@@ -92,9 +92,9 @@ def _structure(
         slots = [touches.index(version) for version in read]
         types = [elements[versions.tensors[version]] for version in touches]
         sources = [versions.sources[version] for version in touches]
-        at = [touches.index(source) if source in touches else _NONE for source in sources]
+        at = [touches.index(source) if source != _NONE and source in touches else _NONE for source in sources]
         firsts = list(map(storage.index, storage))
-        key = id(operation.bound), len(made), *slots, *at, *firsts, *types
+        key = id(operation.bound), len(made), *slots, *at, *firsts, *map(id, types)
         like = known.get(key)
         if like is None:
             like = known[key] = Like(Touched.of(slots, at, len(made), len(operation.outputs), firsts, types))

@@ -10,7 +10,7 @@ operation and tensor), `count_bytes` (sums after each step).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import accumulate
 from operator import mul
@@ -21,7 +21,7 @@ import numpy as np
 
 from ...analyzer.bind.bound import Bound
 from ...analyzer.indices.region import Boxes, Shape, volume, whole
-from ...dataflow.graph import Graph
+from ...dataflow.graph import Graph, Operation
 from ..layouts.choices import Axes, Counts, axes, split_further
 from ..layouts.copies import ReadCopy
 from ..layouts.forms import Expanded, Form
@@ -80,26 +80,77 @@ def count(
     parts = PartCounts(factors)
     contributions: list[Contribution] = []
     for operation in graph.operations:
-        tasks = parts.tasks(operation.bound, strategies[operation.name])
-        uses = touched(operation)
-        if versions:
-            uses += [(index, ()) for index in unread(operation) if (operation.index, index) in versions]
-        for index, source in uses:
-            tensor = graph.tensors[index]
-            layout = layouts[tensor.name]
-            version = None if isinstance(source, int) else versions.get((operation.index, index))
-            if version is not None:
-                layout = version.layout
-                if version.made:
-                    copied = parts.copied(version.layout, version.source) * tensor.itemsize
-                    contributions.append(Contribution(operation.name, tensor.name, "copy", copied))
-            if source == ():
-                continue
-            moved = parts.moved(tasks, parts.held(layout), source)
-            made: Kind = "reduce" if tasks.terms > 1 else "concat"
-            kind = made if isinstance(source, int) else "fetch"
-            contributions.append(Contribution(operation.name, tensor.name, kind, moved * tensor.itemsize))
+        contributions += _of_operation(parts, graph, operation, layouts, strategies, versions)
     return contributions
+
+
+def _of_operation(
+    parts: PartCounts,
+    graph: Graph,
+    operation: Operation,
+    layouts: Mapping[str, Layout],
+    strategies: Mapping[str, Form],
+    versions: Versions,
+) -> Iterator[Contribution]:
+    """Yield the contributions of one operation."""
+    tasks = parts.tasks(operation.bound, strategies[operation.name])
+    uses = touched(operation)
+    if versions:
+        uses += [(index, ()) for index in unread(operation) if (operation.index, index) in versions]
+    for index, source in uses:
+        tensor = graph.tensors[index]
+        layout = layouts[tensor.name]
+        version = None if isinstance(source, int) else versions.get((operation.index, index))
+        if version is not None:
+            layout = version.layout
+            if version.made:
+                copied = parts.copied(version.layout, version.source) * tensor.itemsize
+                yield Contribution(operation.name, tensor.name, "copy", copied)
+        if source == ():
+            continue
+        moved = parts.moved(tasks, parts.held(layout), source)
+        made: Kind = "reduce" if tasks.terms > 1 else "concat"
+        kind = made if isinstance(source, int) else "fetch"
+        yield Contribution(operation.name, tensor.name, kind, moved * tensor.itemsize)
+
+
+def _sum(
+    graph: Graph,
+    layouts: Mapping[str, Layout],
+    strategies: Mapping[str, Form],
+    factors: tuple[int, ...],
+    versions: Versions,
+) -> int:
+    """Return the sum of `count`.
+
+    Operations that share the objects of their operator, form, layouts and copies, and whose tensors have the
+    same element types and are all different, are counted once.
+    """
+    parts = PartCounts(factors)
+    kinds: dict[tuple[object, ...], int] = {}
+    kind_of = [
+        kinds.setdefault((id(layouts[tensor.name]), tensor.dtype), len(kinds)) for tensor in graph.tensors
+    ]
+    copied = {operation for operation, _ in versions}
+    known: dict[tuple[int, ...], int] = {}
+    total = 0
+    for operation in graph.operations:
+        inputs, form = operation.inputs, strategies[operation.name]
+        touching = [kind_of[tensor] for tensor in (*inputs, *operation.outputs)]
+        if operation.index in copied:
+            for place, tensor in enumerate(inputs):
+                if (copy := versions.get((operation.index, tensor))) is not None:
+                    kind = id(copy.layout), id(copy.source), copy.made, touching[place]
+                    touching[place] = kinds.setdefault(kind, len(kinds))
+        key = id(operation.bound), id(form), *touching
+        found = known.get(key)
+        if found is None:
+            moved = _of_operation(parts, graph, operation, layouts, strategies, versions)
+            found = sum([entry.bytes for entry in moved])
+            if len(set(inputs)) == len(inputs):
+                known[key] = found
+        total += found
+    return total
 
 
 def count_bytes(
@@ -115,7 +166,7 @@ def count_bytes(
     in steps throughout counts as one step.
     """
     if versions or not is_stepped((*layouts.values(), *strategies.values())):
-        return [0, sum(entry.bytes for entry in count(graph, layouts, strategies, factors, versions))]
+        return [0, _sum(graph, layouts, strategies, factors, versions)]
     if not factors:
         return [0]
     elements = _Elements(factors)
@@ -176,6 +227,7 @@ class PartCounts:
         self._tasks: dict[tuple[Bound, Form], _Tasks] = {}
         self._holdings: dict[Layout, _Holdings] = {}
         self._moved: dict[tuple[_Tasks, _Holdings, Use], int] = {}
+        self._copied: dict[tuple[_Holdings, _Holdings], int] = {}
 
     def tasks(self, bound: Bound, form: Form) -> _Tasks:
         found = self._tasks.get((bound, form))
@@ -202,7 +254,11 @@ class PartCounts:
 
     def copied(self, layout: Layout, source: Layout) -> int:
         """Count the elements that move to make a copy from another version."""
-        return _summed(self.held(source).parts, self.held(layout).parts)
+        key = self.held(source), self.held(layout)
+        found = self._copied.get(key)
+        if found is None:
+            found = self._copied[key] = _summed(key[0].parts, key[1].parts)
+        return found
 
     def moved(self, tasks: _Tasks, held: _Holdings, use: Use) -> int:
         key = (tasks, held, use)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ...analyzer.indices.region import Shape
 from ...dataflow.graph import Graph, Operation
 from ...errors import PlanError
 from ...support.wording import alternatives
@@ -65,6 +66,7 @@ def versions_read(
     tensors = {tensor.name: tensor for tensor in graph.tensors}
     operations = {operation.name: operation for operation in graph.operations}
     place = {operation.index: number for number, operation in enumerate(order)}
+    shared: dict[tuple[Shape, int], Layout] = {}  # by shape and the identity of the form
     for name, listed in copies.items():
         if name not in tensors:
             raise PlanError(f"there is no tensor {name!r} to copy{alternatives(name, tensors)}")
@@ -80,9 +82,11 @@ def versions_read(
             first = min(place[reader] for reader in readers)
             if first < begins[copy.source]:
                 raise PlanError(f"{here} is made before version {copy.source}, from which it is made")
-            layout = Layout(tensor.shape, copy.form, layouts[name].factors)
-            layout.check_held(here)
-            held.append(layout)
+            key = tensor.shape, id(copy.form)
+            if key not in shared:
+                shared[key] = Layout(tensor.shape, copy.form, layouts[name].factors)
+                shared[key].check_held(here)
+            held.append(shared[key])
             begins.append(first)
             for reader in readers:
                 if (reader, tensor.index) in found:

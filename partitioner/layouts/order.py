@@ -25,27 +25,35 @@ def in_order(graph: Graph, order: Sequence[str] | None) -> tuple[Operation, ...]
             f"the order has {len(order)} names for {len(by_name)} operations and does not name each once, "
             f"such as {wrong[0]!r}"
         )
-    maker: dict[int, str] = {}
-    readers: dict[int, list[str]] = {}
-    for operation in graph.operations:
+    operations = graph.operations
+    places = [place[operation.name] for operation in operations]
+    maker = [-1] * len(graph.tensors)
+    for operation in operations:
         for tensor in operation.outputs:
-            maker[tensor] = operation.name
+            maker[tensor] = operation.index
+    overwritten = {tensor.alias for tensor in graph.tensors} - {None}
+    readers: dict[int | None, list[int]] = {tensor: [] for tensor in overwritten}
+    for operation in operations:
+        here = places[operation.index]
         for tensor in operation.inputs:
-            readers.setdefault(tensor, []).append(operation.name)
-    for operation in graph.operations:
-        for tensor in operation.inputs:
-            _require(place, maker.get(tensor), operation.name, graph.tensors[tensor].name, "makes")
-        for tensor in operation.outputs:
-            overwritten = graph.tensors[tensor].alias
-            if overwritten is not None:
-                for reader in readers.get(overwritten, ()):
-                    _require(place, reader, operation.name, graph.tensors[overwritten].name, "reads")
-    return tuple(by_name[name] for name in order)
+            made = maker[tensor]
+            if made >= 0 and places[made] > here:
+                raise _wrong(operations[made], operation, graph.tensors[tensor].name, "makes")
+            if tensor in overwritten:
+                readers[tensor].append(operation.index)
+    for each in graph.tensors:
+        made = maker[each.index]
+        if each.alias is None or made < 0:
+            continue
+        for reader in readers[each.alias]:
+            if places[reader] > places[made]:
+                raise _wrong(operations[reader], operations[made], graph.tensors[each.alias].name, "reads")
+    return tuple([by_name[name] for name in order])
 
 
-def _require(place: dict[str, int], first: str | None, then: str, tensor: str, does: str) -> None:
-    if first is not None and first != then and place[first] > place[then]:
-        uses = "reads" if does == "makes" else "overwrites"
-        raise PlanError(
-            f"the order runs {then!r}, which {uses} {tensor!r}, before {first!r}, which {does} it; swap them"
-        )
+def _wrong(first: Operation, then: Operation, tensor: str, does: str) -> PlanError:
+    uses = "reads" if does == "makes" else "overwrites"
+    return PlanError(
+        f"the order runs {then.name!r}, which {uses} {tensor!r}, before {first.name!r}, which {does} it; "
+        "swap them"
+    )

@@ -40,9 +40,11 @@ def check_partial(
     that have them, and reads as many terms as there are. A move makes fewer terms by summing equally many to
     each.
     """
-    forms = {layout.form for layout in layouts.values()} | {layout.via for layout in layouts.values()}
-    forms.update(strategies.values(), (copy.form for listed in copies.values() for copy in listed))
-    if any(map(is_partial, forms)):
+    used = {id(layout): layout for layout in layouts.values()}.values()
+    forms: dict[int, Form | None] = {id(form): form for form in strategies.values()}
+    forms.update({id(form): form for layout in used for form in (layout.form, layout.via)})
+    forms.update({id(copy.form): copy.form for listed in copies.values() for copy in listed})
+    if any(map(is_partial, forms.values())):
         _Check(graph, layouts, strategies, copies, versions).run()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from itertools import pairwise
 from math import prod
 from typing import Any
@@ -39,7 +39,7 @@ from .flexflow.search import flexflow
 from .manual import layout_pins, manual, read_layouts
 from .meshes.methods import data_parallel, megatron, megatron_sp, zero_3
 from .method import Method, Search, every_method, register
-from .pardnn.search import pardnn
+from .pardnn.search import heuristic_1, heuristic_2, pardnn
 from .placement.groups import parse_groups
 from .placement.search import place
 from .recursive import recursion_bound, recursive
@@ -96,6 +96,8 @@ for _method in (
     Method("flexflow", flexflow, simulates=True, draws=True, slow=True, page=FLEXFLOW),
     Method("anneal", anneal, simulates=True, draws=True, slow=True, page=FLEXFLOW),
     Method("pardnn", pardnn, simulates=True, slow=True, page=PLACEMENT),
+    Method("pardnn-heuristic-1", heuristic_1, simulates=True, slow=True, page=PLACEMENT),
+    Method("pardnn-heuristic-2", heuristic_2, simulates=True, slow=True, page=PLACEMENT),
     Method("place", place, simulates=True, takes_groups=True, slow=True, page=PLACEMENT),
     *(Method(name, composing, composes=True, page=AUTODIST) for name, composing in COMPOSITIONS.items()),
     Method("manual", manual, takes_constraints=True, takes_layouts=True, page=BASELINES, trusted=True),
@@ -149,7 +151,7 @@ def find_plan(graph: Graph, workers: int, settings: SearchSettings) -> Plan:
                 settings.watch,
                 partial(_quick_plans, graph, workers, settings),
                 settings.memory,
-                partial(_inside, graph, settings),
+                cache(partial(_inside, graph, settings)),
                 None if settings.groups is None else parse_groups(settings.groups, workers),
             )
         )

@@ -74,3 +74,7 @@ class SimulatedSearch:
     def excess(self, plan: Plan) -> int:
         """Return the bytes by which a plan exceeds the memory of a worker; 0 if it fits."""
         return 0 if self.memory is None else self.memory.excess(plan)
+
+    def lacking(self, plan: Plan) -> int:
+        """Return the bytes that arenas have to leave for other things, if a plan's do not; 0 if they do."""
+        return 0 if self.memory is None else self.memory.lacking(plan)

@@ -23,5 +23,12 @@ class WorkerMemory:
 
     def excess(self, plan: Plan) -> int:
         """Return the bytes by which a plan exceeds the limit; 0 if it fits."""
-        besides = 0 if self.workspace is None else self.workspace(plan)
-        return max(self.arena(plan) + besides - self.nbytes, 0)
+        return max(self.arena(plan) + self._besides(plan) - self.nbytes, 0)
+
+    def lacking(self, plan: Plan) -> int:
+        """Return the bytes that arenas have to leave for other things, if a plan's do not; 0 if they do."""
+        besides = self._besides(plan)
+        return besides if self.arena(plan) + besides > self.nbytes else 0
+
+    def _besides(self, plan: Plan) -> int:
+        return 0 if self.workspace is None else self.workspace(plan)

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import TypeVar
 
 from ...analyzer.bind.bound import Bound
-from ...analyzer.indices.region import to_region
+from ...analyzer.indices.region import Shape, to_region
 from ...dataflow.graph import Graph, Operation, Tensor
 from ...errors import PlanError
 from ...support.gc_pause import gc_paused
@@ -61,6 +61,7 @@ def compose(
     maker = {tensor: operation for operation in graph.operations for tensor in operation.outputs}
     layouts: dict[str, Layout] = {}
     known: dict[Layout, Layout] = {}
+    shared: dict[tuple[Shape, int], Layout] = {}  # by shape and the identity of the form
     made: dict[tuple[Bound, Form, int], Parts] = {}
     for tensor in graph.tensors:
         if tensor.alias is not None:
@@ -75,11 +76,14 @@ def compose(
         form = places.get(tensor.name, Follow())
         if isinstance(form, Follow):
             form = _followed(tensor, maker.get(tensor.index), written, factors, made)
-        layout = Layout(tensor.shape, form, factors)
-        if layout not in known:
-            layout.check(f"tensor {tensor.name!r}")
-            known[layout] = in_two_hops(layout)
-        layouts[tensor.name] = known[layout]
+        key = tensor.shape, id(form)
+        if key not in shared:
+            layout = Layout(tensor.shape, form, factors)
+            if layout not in known:
+                layout.check(f"tensor {tensor.name!r}")
+                known[layout] = in_two_hops(layout)
+            shared[key] = known[layout]
+        layouts[tensor.name] = shared[key]
     plan = Plan(
         fingerprint=graph.fingerprint,
         workers=workers,
@@ -94,8 +98,7 @@ def compose(
         copies=_copies(graph, copies or {}),
         graph=graph,
     )
-    plan.check_forms(graph)
-    totals = plan.count(graph)
+    totals = plan.checked_count(graph)
     steps = tuple(after - before for before, after in pairwise(totals))
     return replace(plan, cost_bytes=totals[-1], step_cost_bytes=steps)
 
@@ -122,8 +125,11 @@ def by_name(what: str, written: Mapping[str, T], names: Sequence[str]) -> dict[s
 def _forms(what: str, forms: Mapping[str, Form], names: Sequence[str]) -> dict[str, Form]:
     if not isinstance(forms, Mapping):
         raise PlanError(f"forms of {what}s are given by name, not as a {type(forms).__name__}; write a dict")
+    checked: set[int] = set()
     for key, form in forms.items():
-        check_form(form, f"{what} {key!r}")
+        if id(form) not in checked:
+            check_form(form, f"{what} {key!r}")
+            checked.add(id(form))
     return by_name(what, forms, names)
 
 
@@ -148,21 +154,25 @@ def _copies(graph: Graph, copies: Mapping[str, Sequence[Copy]]) -> dict[str, tup
             raise PlanError(f"the copies of tensor {name!r} are {str(listed)[:60]!r}; give a list of Copy")
         for number, copy in enumerate(listed, 1):
             check_form(copy.form, f"copy {number} of tensor {name!r}")
-    readers: dict[str, list[str]] = {}
+    if not copies:
+        return {}
+    copied = by_name("tensor", copies, [tensor.name for tensor in graph.tensors])
+    readers: list[list[str] | None] = [[] if tensor.name in copied else None for tensor in graph.tensors]
     for operation in graph.operations:
         for tensor in operation.inputs:
-            readers.setdefault(graph.tensors[tensor].name, []).append(operation.name)
+            if (found := readers[tensor]) is not None:
+                found.append(operation.name)
     operations = {operation.name for operation in graph.operations}
     return {
-        name: tuple(
+        tensor.name: tuple([
             replace(
-                copy,
-                readers=_readers(copy, operations, readers.get(name, []), f"copy {n} of tensor {name!r}"),
+                copy, readers=_readers(copy, operations, found, f"copy {n} of tensor {tensor.name!r}")
             )
-            for n, copy in enumerate(listed, 1)
-        )
-        for name, listed in by_name("tensor", copies, [tensor.name for tensor in graph.tensors]).items()
-    }
+            for n, copy in enumerate(copied[tensor.name], 1)
+        ])
+        for tensor, found in zip(graph.tensors, readers, strict=True)
+        if found is not None
+    }  # fmt: skip
 
 
 def _readers(copy: Copy, operations: Set[str], readers: Sequence[str], place: str) -> tuple[str, ...]:

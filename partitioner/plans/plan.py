@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
-from ...analyzer.bind.bound import Bound
 from ...dataflow.graph import Graph
 from ...errors import GraphError, PlanError
 from ...machines.machine import WORKER_LIMIT
@@ -184,13 +183,23 @@ class Plan(NotebookDisplay):
 
     def verify(self, graph: Graph) -> None:
         """Raise PlanError unless the plan is for `graph`, every choice is legal and all bytes recount."""
-        self.check_forms(graph)
-        self._check_costs(graph)
+        self._check_costs(self.checked_count(graph))
 
     def check_forms(self, graph: Graph) -> None:
         """Raise PlanError unless the plan is for `graph` and every choice is legal."""
         self.check_graph(graph)
-        checked: set[Layout | tuple[Bound, Form]] = set()
+        self._check_choices(graph, self.versions_read(graph))
+
+    def checked_count(self, graph: Graph) -> list[int]:
+        """Check as `check_forms`, and count as `count`."""
+        self.check_graph(graph)
+        versions = self.versions_read(graph)
+        self._check_choices(graph, versions)
+        return count_bytes(graph, self.layouts, self.strategies, self.factors, versions)
+
+    def _check_choices(self, graph: Graph, versions: Mapping[tuple[int, int], ReadCopy]) -> None:
+        """Raise PlanError unless every choice is legal. Objects that choices share are checked once."""
+        checked: set[tuple[int, ...]] = set()
         for tensor in graph.tensors:
             layout = self.layouts[tensor.name]
             place = f"tensor {tensor.name!r}"
@@ -199,22 +208,22 @@ class Plan(NotebookDisplay):
                     f"{place}: the plan splits shape {layout.shape} by {layout.factors}; the graph has shape "
                     f"{tensor.shape} and the plan's factors are {self.factors}"
                 )
-            if layout not in checked:
+            if (id(layout),) not in checked:
                 layout.check(place)
-                checked.add(layout)
+                checked.add((id(layout),))
             if tensor.alias is not None:
                 overwritten = graph.tensors[tensor.alias].name
                 other = self.layouts[overwritten]
-                if layout != other:
+                if layout is not other and layout != other:
                     raise PlanError(
                         f"{place} overwrites {overwritten!r} but has another layout: their forms are "
                         f"{layout.form} and {other.form}; give both one layout"
                     )
-        versions = self.versions_read(graph)
         for operation in graph.operations:
-            key = operation.bound, self.strategies[operation.name]
+            form = self.strategies[operation.name]
+            key = id(operation.bound), id(form)
             if key not in checked:
-                check_strategies(*key, self.factors, f"operation {operation.name!r}")
+                check_strategies(operation.bound, form, self.factors, f"operation {operation.name!r}")
                 checked.add(key)
         check_partial(graph, self.layouts, self.strategies, self.copies, versions)
         self._check_copies(graph, versions)
@@ -275,8 +284,7 @@ class Plan(NotebookDisplay):
                 "partition it again"
             )
 
-    def _check_costs(self, graph: Graph) -> None:
-        totals = self.count(graph)
+    def _check_costs(self, totals: list[int]) -> None:
         recounted = tuple(after - before for before, after in pairwise(totals))
         if recounted != self.step_cost_bytes or totals[-1] != self.cost_bytes:
             raise PlanError(

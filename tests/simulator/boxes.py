@@ -75,8 +75,10 @@ def whole(found: tofu.Timeline) -> tuple[Any, ...]:
 
 
 def timeline(simulation: Simulation) -> tuple[Any, ...]:
-    """The time line of a simulation, which also states the time of the whole."""
-    found = whole(simulation.timeline)
+    """The time line of a simulation, which also states the time of the whole, and its bound."""
+    line = simulation.timeline
+    assert line.bound_seconds == simulation.bound_seconds
+    found = whole(line)
     assert found[0] == simulation.nanoseconds
     return found
 

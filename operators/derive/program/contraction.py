@@ -26,9 +26,6 @@ from .open_program import OpenProgram
 WORKSPACE_ELEMENTS = 1 << 20
 """Elements of one packed factor or result chunk: 4 MiB in single precision."""
 
-RESULT_ELEMENTS = 1 << 24
-"""Larger intermediate results are not stored. Their sums are evaluated block by block instead."""
-
 REUSE = 4
 """A matrix product pays if every element of a factor is used at least this often."""
 
@@ -42,8 +39,6 @@ def contracts(node: Reduction, box: Ranges) -> bool:
     if not all(names and names <= node.free for names in own) or not left.free & right.free & set(
         node.variables
     ):
-        return False
-    if volume(node.free, box) > RESULT_ELEMENTS:
         return False
     largest = max(volume(left.free, box), volume(right.free, box), volume(node.free, box))
     return volume(node.body.free, box) >= REUSE * max(largest, 1)

@@ -46,6 +46,11 @@ KEPT_ELEMENTS = 4096
 FOLDED_ELEMENTS = 1 << 16
 """Values of index variables alone are computed at preparation up to this size, or that of the tensors."""
 
+RESULT_ELEMENTS = 1 << 24
+"""Matrix products with more elements that are not the output itself are not stored. Their sums are evaluated
+block by block instead.
+"""
+
 COSTLY = 4
 """They may be this many times larger if costly functions, such as cosines, are among them."""
 
@@ -95,7 +100,7 @@ class KernelProgram:
                 if (plan := plans[node]) is not None:
                     self.given[node] = self._target(number, node)
                     self._write(plan, self.given[node])
-                elif contracts(node, self.box):
+                elif contracts(node, self.box) and self._is_stored(number, node):
                     self.given[node] = self._target(number, node)
                     contract(self, node, self.given[node])
         self.memo.clear()
@@ -116,13 +121,19 @@ class KernelProgram:
         order = [self.lowered.variables[axis] for axis in self.order]
         return block_lengths(self.lowered, order, self.box, self.given)
 
-    def _target(self, number: int, node: Reduction) -> Array:
-        view = self.views[number]
+    def _is_stored(self, number: int, node: Reduction) -> bool:
+        """Tell whether the result of a matrix product has memory: the output, or scratch if it is small."""
+        return self._fits_output(number, node) or volume(node.free, self.box) <= RESULT_ELEMENTS
+
+    def _fits_output(self, number: int, node: Reduction) -> bool:
         whole = frozenset(self.lowered.outputs[number].variables) == node.free
-        fits = view.dtype == self.number and not self.aliased[number]
-        if whole and fits and len(self.views) == 1:
+        fits = self.views[number].dtype == self.number and not self.aliased[number]
+        return whole and fits and len(self.views) == 1
+
+    def _target(self, number: int, node: Reduction) -> Array:
+        if self._fits_output(number, node):
             self.aliased[number] = True
-            return view
+            return self.views[number]
         value = self.fresh(sorted(node.free), self.box, self.number)
         memory = self.steps.whole((prod(value.shape),), value.dtype)
         return np.ndarray(value.shape, value.dtype, memory, 0, value.strides)

@@ -88,13 +88,13 @@ class _Annealing:
             start = starts[number] if number < min(len(starts), STARTS) else best
             found = self._chain(chains, start, Random(f"{sampling.seed} {number}"))
             best = min(best, found, key=lambda each: each.nanoseconds)
-        timeline = simulation(self.asked.graph, best.plan, self.asked.machine, self.times).timeline
+        simulated = simulation(self.asked.graph, best.plan, self.asked.machine, self.times)
         return replace(
             best.plan,
             method="anneal",
             sampling=sampling,
-            step_seconds=timeline.seconds,
-            step_bound_seconds=timeline.bound_seconds,
+            step_seconds=simulated.seconds,
+            step_bound_seconds=simulated.bound_seconds,
         )
 
     def _starts(self) -> Iterator[_Timed]:

@@ -44,11 +44,11 @@ def flexflow(asked: SimulatedSearch) -> Plan:
         found.append(chains.run(walk, Random(f"{seed} {number}"))[-1])
     best = min(found, key=lambda each: each.nanoseconds)
     strategy = tuple(each for each in best.state if each is not None)
-    timeline = simulated(strategies, strategy, asked.machine, times).timeline
+    final = simulated(strategies, strategy, asked.machine, times)
     return replace(
         strategies.plan(strategy),
         method="flexflow",
         sampling=asked.sampling,
-        step_seconds=timeline.seconds,
-        step_bound_seconds=timeline.bound_seconds,
+        step_seconds=final.seconds,
+        step_bound_seconds=final.bound_seconds,
     )

@@ -5,7 +5,8 @@ smaller plan. Another group whose operations read it copies it, in the same layo
 its last reader: a tensor reaches a group once. If one worker reads it for one operation, it is fetched for
 that operation alone. Data stay where the smaller plan has them, on the group that reads them first, or split
 by batch over all workers if they are fed so. What is read and never overwritten is on every group that reads
-it.
+it. Some operations and tensors may be shared by all workers instead, which fetch their parts of what they
+read.
 """
 
 from __future__ import annotations
@@ -63,9 +64,14 @@ def grouped_plan(
     group_of: Sequence[int],
     order: Sequence[str] | None,
     space: Space,
+    shared: Inside | None = None,
 ) -> Plan:
-    """Return the plan in which each operation runs on the group that `group_of` lists for its index."""
-    return _Grouped(graph, inside, groups, group_of, order, space).plan()
+    """Return the plan in which each operation runs on the group that `group_of` lists for its index.
+
+    All workers share the operations and tensors of `shared` as it says.
+    """
+    nothing = Inside({}, {}, groups * inside.workers)
+    return _Grouped(graph, inside, groups, group_of, order, space, shared or nothing).plan()
 
 
 class _Grouped:
@@ -79,20 +85,24 @@ class _Grouped:
         group_of: Sequence[int],
         order: Sequence[str] | None,
         space: Space,
+        shared: Inside,
     ) -> None:
         self._graph = graph
         self._inside = inside
         self._group_of = group_of
         self._order = order
         self._space = space
+        self._shared = shared
         self._workers = groups * inside.workers
-        self._known: dict[tuple[Form, tuple[int, ...]], Form] = {}
+        self._known: dict[tuple[int, tuple[int, ...]], Form] = {}
         self._roots = graph.roots
 
     def plan(self) -> Plan:
         """Compose the plan."""
+        shared = self._shared
         operations = {
-            each.name: self._on(self._inside.operations[each.name], (self._group_of[each.index],))
+            each.name: shared.operations.get(each.name)
+            or self._on(self._inside.operations[each.name], (self._group_of[each.index],))
             for each in self._graph.operations
         }
         homes = self._homes()
@@ -100,24 +110,28 @@ class _Grouped:
         for tensor in self._graph.tensors:
             if tensor.alias is None:
                 fed = tensor.role is Role.DATA and self._space.feed == "batch"
-                form = (
-                    by_batch(tensor.shape, prime_factors(self._workers))
-                    if fed
-                    else self._on(self._inside.tensors[tensor.name], homes[tensor.index])
-                )
+                if fed:
+                    form: Form = by_batch(tensor.shape, prime_factors(self._workers))
+                elif tensor.name in shared.tensors:
+                    form = shared.tensors[tensor.name]
+                else:
+                    form = self._on(self._inside.tensors[tensor.name], homes[tensor.index])
                 tensors[tensor.name] = form
         return compose(
             self._graph, self._workers, operations, tensors, copies=self._copies(homes), order=self._order
         )
 
     def _homes(self) -> dict[int, tuple[int, ...]]:
-        """Return the groups that hold each tensor that has memory of its own."""
+        """Return the groups that hold each tensor with memory of its own; none if all workers share it."""
         graph, group_of = self._graph, self._group_of
-        found: dict[int, tuple[int, ...]] = {}
-        for operation in graph.operations:
+        whole = [each for each in graph.operations if each.name not in self._shared.operations]
+        found: dict[int, tuple[int, ...]] = {
+            tensor.index: () for tensor in graph.tensors if tensor.name in self._shared.tensors
+        }
+        for operation in whole:
             for tensor in operation.outputs:
                 found[self._roots[tensor]] = (group_of[operation.index],)
-        for operation in graph.operations:
+        for operation in whole:
             for tensor in operation.outputs:
                 root, group = self._roots[tensor], group_of[operation.index]
                 if found[root] != (group,):
@@ -126,7 +140,7 @@ class _Grouped:
                         f"{graph.tensors[root].name!r} of group {found[root][0]}; put both into one"
                     )
         readers: dict[int, dict[int, None]] = {}
-        for operation in graph.operations:
+        for operation in whole:
             for tensor in operation.inputs:
                 if tensor not in found and self._roots[tensor] == tensor:
                     readers.setdefault(tensor, {})[group_of[operation.index]] = None
@@ -140,6 +154,8 @@ class _Grouped:
         """Return the copies of tensors that other groups read, or that are fed and read more than once."""
         readers: dict[int, dict[int, list[str]]] = {}
         for operation in self._graph.operations:
+            if operation.name in self._shared.operations:
+                continue
             group = self._group_of[operation.index]
             for tensor in dict.fromkeys(
                 [operation.inputs[place] for place, _ in operation.bound.read_places]
@@ -163,7 +179,7 @@ class _Grouped:
 
     def _on(self, form: Form, groups: tuple[int, ...]) -> Form:
         """Return a form of one group's workers as that of some groups, which all do the same."""
-        key = form, groups
+        key = id(form), groups
         if key not in self._known:
             self._known[key] = _shifted(form, groups, self._inside.workers)
         return self._known[key]

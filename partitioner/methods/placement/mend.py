@@ -12,6 +12,8 @@ except if a node or the lasting values exceed the memory by themselves.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ....errors import PlanError
@@ -45,6 +47,7 @@ def mend(graph: PlacementGraph, devices: PlacementDevices, order: Integers, work
     if memory is None:
         return worker
     check_least(graph, memory)
+    _check_together(graph, memory, order)
     limits = memory.copy()
     for _ in range(ROUNDS):
         worker = _within(graph, devices, order, worker, limits)
@@ -77,6 +80,27 @@ def check_least(graph: PlacementGraph, memory: Integers) -> None:
             f"values that last take {lasting:,} bytes, and all {len(memory)} workers together have "
             f"{memory.sum():,}; use more memory or more workers"
         )
+
+
+def _check_together(graph: PlacementGraph, memory: Integers, order: Integers) -> None:
+    """Raise PlanError if all devices together lack memory when some node runs, wherever the nodes are."""
+    row = together_bytes(graph, order)
+    if len(row) and row.max() > memory.sum():
+        name = graph.names[order[row.argmax()]]
+        raise PlanError(
+            f"all workers together hold at least {row.max():,} bytes when {name!r} runs, and may hold "
+            f"{memory.sum():,}; use more memory or more workers"
+        )
+
+
+def together_bytes(graph: PlacementGraph, order: Integers) -> Integers:
+    """Return the bytes that all workers together hold at least at each tick, wherever the nodes are: `[n]`.
+
+    A value is somewhere from its maker to its last reader, at home or as a copy.
+    """
+    passing = np.minimum(graph.stored_bytes, graph.sent_bytes)
+    least = replace(graph, stored_bytes=np.where(graph.lasting, graph.stored_bytes, passing))
+    return live_intervals(least, 1, order, np.zeros(graph.count, np.int64)).live_bytes(0)
 
 
 def least_bytes(graph: PlacementGraph) -> Integers:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from ....dataflow.graph import Phase
 from ....dataflow.micro_batches import copy_name
@@ -19,17 +20,40 @@ from ..simulated import SimulatedSearch
 from ..with_backward import with_backward
 from ..worker_memory import WorkerMemory
 from .devices import devices_of
-from .graph import Integers, NodeSchedule, PlacementDevices
+from .graph import Integers, NodeSchedule, PlacementDevices, PlacementGraph
 from .grouped_plan import Inside, grouped_plan, inside_of, whole_operations
-from .mend import mend
+from .mend import least_bytes, mend
 from .pipeline_order import PipelineOrder, pipeline_priorities
+from .shares import shares_of, too_large, with_shares
 from .training import operation_times, training_nodes
 
 ROUNDS = 6
 """How often the limit is lowered by what arenas need above live bytes."""
 
-MORE_LIVE_BYTES = (1.0, 1.1, 1.25, 1.5)
-"""The limits on live bytes that are tried, as multiples of the memory."""
+MORE_LIVE_BYTES = (1.0, 0.9, 1.1, 1.25, 1.5)
+"""The limits on live bytes that are tried, as multiples of the memory. The smaller one leaves arenas room."""
+
+
+LARGE = (1.0, 0.5, 0.25)
+"""The parts of the memory of a group above which all workers share an operation, until a plan fits."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Sharing:
+    """Nodes, some of which all workers share."""
+
+    nodes: PlacementGraph
+    """The nodes, with the bytes of a share."""
+
+    shared: npt.NDArray[np.bool_]
+    """Whether each node is shared: `[n]`."""
+
+    inside: Inside | None
+    """How workers share the operations; None if there are none."""
+
+    def shares_more(self, other: _Sharing) -> bool:
+        """Tell whether more nodes are shared, but at most half of all."""
+        return int(other.shared.sum()) < int(self.shared.sum()) <= len(self.shared) // 2
 
 
 class Placing:
@@ -46,9 +70,16 @@ class Placing:
         devices = devices_of(machine, asked.workers, limit)
         self.training = training_nodes(graph, operation_times(graph, self._times, devices.kind, self._inside))
         self.devices = _of_groups(devices, size)
+        self._kinds = devices.kind
+        self._known: dict[bytes, _Sharing] = {}
+        self.whole = self.training.nodes
+        """The nodes if workers share none of them."""
+        memory = self.devices.memory_bytes
+        if groups > 1 and memory is not None:
+            self.training = replace(self.training, nodes=self._sharing(LARGE[0]).nodes)
 
-    def plan(self, schedule: NodeSchedule) -> Plan:
-        """Return the plan of a placement, with its simulated time."""
+    def plan(self, schedule: NodeSchedule, shared: Inside | None = None) -> Plan:
+        """Return the plan of a placement, with its simulated time; all workers share what is in `shared`."""
         asked, training = self._asked, self.training
         plan = grouped_plan(
             asked.graph,
@@ -57,9 +88,10 @@ class Placing:
             training.of_operations(schedule.worker).tolist(),
             training.order_of(schedule.order),
             asked.space,
+            shared,
         )
-        timeline = simulation(asked.graph, plan, asked.machine, self._times).timeline
-        return replace(plan, step_seconds=timeline.seconds, step_bound_seconds=timeline.bound_seconds)
+        found = simulation(asked.graph, plan, asked.machine, self._times)
+        return replace(plan, step_seconds=found.seconds, step_bound_seconds=found.bound_seconds)
 
     def fitting(self, schedule: NodeSchedule, spare: int = 0) -> Plan:
         """Return the plan of a placement, after moves that make arenas fit and leave memory to spare.
@@ -67,29 +99,41 @@ class Placing:
         Nodes move until live bytes fit. If an arena needs more than that, they move again for a limit that is
         lower by the difference. Live bytes count outputs next to the inputs whose memory they may take over,
         so they may exceed the memory somewhat if arenas do not: larger limits are tried if no moves are
-        found. Raises PlanError if none of that helps.
+        found. All workers share operations that need more than a device has. If nothing fits, they share
+        operations that need a smaller part of it as well, up to half of all. Raises PlanError if none of that
+        helps.
         """
         memory = self._asked.memory
         if memory is None or self.devices.memory_bytes is None:
             return self.plan(schedule)
         refused: PlanError | None = None
-        for more in MORE_LIVE_BYTES:
-            limit = int(memory.nbytes * more) - spare
-            try:
-                return self._fitting(schedule, memory, limit, spare)
-            except PlanError as error:
-                refused = refused or error
+        before: _Sharing | None = None
+        for part in LARGE:
+            sharing = self._sharing(part, spare)
+            if before is not None and not sharing.shares_more(before):
+                break
+            for more in MORE_LIVE_BYTES if before is None else MORE_LIVE_BYTES[:1]:
+                limit = int(memory.nbytes * more) - spare
+                try:
+                    return self._fitting(schedule, sharing, memory, limit, spare)
+                except PlanError as error:
+                    refused = refused or error
+            before = sharing
         assert refused is not None
         raise refused
 
-    def _fitting(self, schedule: NodeSchedule, memory: WorkerMemory, limit: int, spare: int) -> Plan:
+    def _fitting(
+        self, schedule: NodeSchedule, sharing: _Sharing, memory: WorkerMemory, limit: int, spare: int
+    ) -> Plan:
         """Return a plan whose arenas fit, with a limit on live bytes to begin with."""
         excess = 0
         for _ in range(ROUNDS):
-            limits = np.full(self.groups, max(limit, 0) * self.group_workers)
+            limit = max(limit, 0)
+            self._check_operations(sharing.nodes, limit)
+            limits = np.full(self.groups, limit * self.group_workers)
             within = replace(self.devices, memory_bytes=limits)
-            worker = mend(self.training.nodes, within, schedule.order, schedule.worker)
-            plan = self.plan(replace(schedule, worker=worker))
+            worker = mend(sharing.nodes, within, schedule.order, schedule.worker)
+            plan = self.plan(replace(schedule, worker=worker), sharing.inside)
             excess = memory.arena(plan) + spare - memory.nbytes
             if excess <= 0:
                 return plan
@@ -97,6 +141,41 @@ class Placing:
         raise PlanError(
             f"live bytes fit {memory.nbytes:,} bytes a worker, but arenas and the scratch of kernels need "
             f"{excess:,} more; allow more (--memory), or use more workers"
+        )
+
+    def _sharing(self, part: float, spare: int = 0) -> _Sharing:
+        """Let all workers share nodes that need more than a part of the memory of a group.
+
+        Each worker spares some bytes for other things.
+        """
+        asked, training = self._asked, self.training
+        memory = self.devices.memory_bytes
+        assert memory is not None
+        large = too_large(self.whole, int(memory.max() * part) - spare * self.group_workers)
+        if self.groups == 1 or not large.any():
+            return _Sharing(self.whole, np.zeros(len(large), bool), None)
+        if large.tobytes() not in self._known:
+            inside = shares_of(training, large, asked.inside(asked.workers))
+            times = operation_times(asked.graph, self._times, self._kinds, inside)
+            nanoseconds = self.whole.nanoseconds.copy()
+            first = training.first_operation
+            for number in np.flatnonzero(large[first:]).tolist():
+                nanoseconds[:, first + number] = times(asked.graph.operations[number])
+            nodes = with_shares(self.whole, large, nanoseconds, asked.workers)
+            self._known[large.tobytes()] = _Sharing(nodes, large, inside)
+        return self._known[large.tobytes()]
+
+    def _check_operations(self, nodes: PlacementGraph, limit: int) -> None:
+        """Raise PlanError if an operation, or a share of it, needs more than a limit for each worker."""
+        training, size = self.training, self.group_workers
+        needed = training.of_operations(least_bytes(nodes))
+        if not len(needed) or needed.max() <= limit * size:
+            return
+        name = training.graph.operations[int(needed.argmax())].name
+        raise PlanError(
+            f"operation {name!r} needs about {-(-needed.max() // size):,} bytes on each worker that runs all "
+            f"or a share of it, and each has {limit:,} left for it; let all workers share all operations "
+            f"(--method place --groups 1x{self._asked.workers}), allow more (--memory), or use more workers"
         )
 
     @cached_property

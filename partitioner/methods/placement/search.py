@@ -59,12 +59,12 @@ def place(asked: SimulatedSearch) -> Plan:
                 refused.append(error)
     while found:
         best = min(found, key=lambda each: each.seconds)
-        excess = asked.excess(best.plan)
-        if not excess:
+        spare = asked.lacking(best.plan)
+        if not spare:
             return replace(best.plan, method="place")
         found.remove(best)
         try:
-            plan = best.placing.fitting(best.schedule, excess)
+            plan = best.placing.fitting(best.schedule, spare)
         except PlanError as error:
             refused.append(error)
             continue

@@ -11,8 +11,11 @@ import tofu
 from tofu import tdl
 from tofu.errors import DataError, OperatorError
 from tofu.operators.derive import _recipes, derive
+from tofu.operators.derive.steps.layout import layout_of
 from tofu.operators.kernels.kernel import KernelCall
 from tofu.operators.stages.stage import derived
+
+SUM = "Sum(lambda k: a[i, k] * b[39 - k, j])"
 
 
 def call(text: str, inputs: dict[str, Any], outputs: tuple[Any, ...], **box: tuple[int, int]) -> KernelCall:
@@ -40,15 +43,7 @@ def test_nothing_contracted_gives_zero() -> None:
     np.testing.assert_array_equal(out, 0)
 
 
-@pytest.mark.parametrize(
-    ("limit", "elements"),
-    [
-        ("WORKSPACE_ELEMENTS", 1 << 20),
-        ("WORKSPACE_ELEMENTS", 300),
-        ("WORKSPACE_ELEMENTS", 20),
-        ("RESULT_ELEMENTS", 20),
-    ],
-)
+@pytest.mark.parametrize("elements", [1 << 20, 300, 20])
 @pytest.mark.parametrize(
     ("text", "path"),
     [
@@ -57,10 +52,10 @@ def test_nothing_contracted_gives_zero() -> None:
     ],
 )
 def test_contractions_in_little_memory(
-    monkeypatch: pytest.MonkeyPatch, limit: str, elements: int, text: str, path: str
+    monkeypatch: pytest.MonkeyPatch, elements: int, text: str, path: str
 ) -> None:
     """Factors that are computed are packed chunk by chunk, and chunks of the sum are added up."""
-    monkeypatch.setattr(f"tofu.operators.derive.program.contraction.{limit}", elements)
+    monkeypatch.setattr("tofu.operators.derive.program.contraction.WORKSPACE_ELEMENTS", elements)
     _recipes.cache_clear()
     rng = np.random.default_rng(1)
     a, b = (rng.integers(-3, 4, shape).astype(np.float32) for shape in ((24, 40), (40, 30)))
@@ -71,6 +66,26 @@ def test_contractions_in_little_memory(
     for _ in range(2):
         run()
         np.testing.assert_array_equal(out, expected)
+
+
+@pytest.mark.parametrize(("limit", "factor", "products"), [(20, "1", 1), (10**6, SUM, 2), (20, SUM, 1)])
+def test_large_products_are_stored_in_the_output_alone(
+    monkeypatch: pytest.MonkeyPatch, limit: int, factor: str, products: int
+) -> None:
+    """A product in the memory of the output is one step, however large; others are summed in blocks."""
+    monkeypatch.setattr("tofu.operators.derive.program.program.RESULT_ELEMENTS", limit)
+    _recipes.cache_clear()
+    a, b = np.ones((24, 40), np.float32), np.ones((40, 30), np.float32)
+    out = np.full((24, 30), np.nan, np.float32)
+    source = f"def f(a, b):\n    return lambda i, j: Sum(lambda k: a[i, k] * b[k, j]) * {factor}"
+    found = call(source, {"a": a, "b": b}, (out,))
+    run = derive(found)
+    box = tuple([found.box[name] for name in found.bound.variables])
+    (recipe,) = _recipes(found.bound, box, layout_of(found))
+    _recipes.cache_clear()
+    assert [function for function, _, _ in recipe.steps].count(np.matmul) == products
+    run()
+    np.testing.assert_array_equal(out, 40 if factor == "1" else 1600)
 
 
 @pytest.mark.parametrize("empty", ["i", "j"])

@@ -26,7 +26,7 @@ def test_operations_are_whole_and_take_the_simulated_time(model: str, workers: i
 
 def test_memory_holds_or_is_refused() -> None:
     """From the least limit that is kept on, every larger one is kept, with arenas below it."""
-    graph = tofu.models.get("lstm", batch=64).training_graph()
+    graph = tofu.models.get("lstm", batch=64, steps=6, hidden=64).training_graph()
     alone = tofu.partitioner.peak_bytes(graph, tofu.partition(graph, 1))
     kept: list[bool] = []
     refused: list[str] = []
@@ -55,3 +55,22 @@ def test_it_trains_as_one_worker_does() -> None:
         assert executor.fetched_bytes == plan.cost_bytes
         for name, value in expected.items():
             np.testing.assert_array_equal(executor.read(name), value, err_msg=name)
+
+
+@pytest.mark.parametrize("name", ["pardnn-heuristic-1", "pardnn-heuristic-2"])
+def test_the_papers_heuristics_fit_or_are_refused(name: str) -> None:
+    """Without a limit they change nothing; within one they need another placement, which may not suffice."""
+    graph = tofu.models.get("lstm", batch=64, steps=6, hidden=64).training_graph()
+    free = tofu.partition(graph, 4, name, machine=MACHINE, memory="unlimited")
+    assert free.method == name
+    assert (
+        free.step_seconds
+        == tofu.partition(graph, 4, "pardnn", machine=MACHINE, memory="unlimited").step_seconds
+    )
+    needed = tofu.partitioner.peak_bytes(graph, free)
+    limit = 2 * needed
+    plan = tofu.partition(graph, 4, name, machine=MACHINE, memory=limit)
+    tofu.verify(graph, plan)
+    assert tofu.partitioner.peak_bytes(graph, plan) <= limit
+    with pytest.raises(PlanError, match=rf"'{name}' leaves .* the method 'pardnn' makes plans fit"):
+        tofu.partition(graph, 4, name, machine=MACHINE, memory=needed // 4)

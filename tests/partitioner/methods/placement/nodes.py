@@ -9,6 +9,7 @@ from tofu.dataflow.graph import Graph
 from tofu.partitioner.methods.placement.devices import devices_of
 from tofu.partitioner.methods.placement.emulate import emulate
 from tofu.partitioner.methods.placement.grouped_plan import grouped_plan, inside_of, whole_operations
+from tofu.partitioner.methods.placement.shares import shares_of
 from tofu.partitioner.methods.placement.training import TrainingNodes, operation_times, training_nodes
 from tofu.partitioner.plans.plan import Plan
 from tofu.partitioner.plans.space import Space
@@ -24,8 +25,13 @@ def nodes_of(graph: Graph) -> TrainingNodes:
     return training_nodes(graph, times)
 
 
-def random_placement(graph: Graph, groups: int, size: int, seed: int, feed: str = "batch") -> Plan:
-    """Return a plan with a random group for every operation that leads, in a random order."""
+def random_placement(
+    graph: Graph, groups: int, size: int, seed: int, feed: str = "batch", shared: float = 0.0
+) -> Plan:
+    """Return a plan with a random group for every operation that leads, in a random order.
+
+    All workers share about a part of the operations.
+    """
     found, draw = nodes_of(graph), np.random.default_rng(seed)
     drawn = draw.integers(0, groups, found.nodes.count)[found.nodes.leader]
     inside = whole_operations(graph)
@@ -34,4 +40,9 @@ def random_placement(graph: Graph, groups: int, size: int, seed: int, feed: str 
     devices = devices_of(MACHINE, groups, None)
     order = emulate(found.nodes, devices, drawn, draw.permutation(found.nodes.count)).order
     placed = found.of_operations(drawn).tolist()
-    return grouped_plan(graph, inside, groups, placed, found.order_of(order), Space(feed=feed))
+    of_all = None
+    if shared:
+        everywhere = tofu.partition(graph, groups * size, method="refine", keep=False, feed="anywhere")
+        chosen = (draw.random(found.nodes.count) < shared)[found.nodes.leader]
+        of_all = shares_of(found, chosen, everywhere)
+    return grouped_plan(graph, inside, groups, placed, found.order_of(order), Space(feed=feed), of_all)

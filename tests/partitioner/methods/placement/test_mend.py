@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tofu.errors import PlanError
 from tofu.partitioner.methods.placement.graph import IntegerLists, PlacementDevices, PlacementGraph
 from tofu.partitioner.methods.placement.lifetimes import live_intervals
-from tofu.partitioner.methods.placement.mend import least_bytes, mend
+from tofu.partitioner.methods.placement.mend import least_bytes, mend, together_bytes
 
 from ....compiled_loops import same_in_plain_python
 from .drawn_graphs import drawn, drawn_devices, drawn_order, drawn_workers
@@ -87,6 +87,16 @@ def test_no_worker_holds_less_than_a_node_needs(seed: int, nodes: int, workers: 
     live = live_intervals(graph, workers, order, worker)
     rows = np.array([live.live_bytes(each) for each in range(workers)])
     assert (rows[worker[order], np.arange(nodes)] >= least_bytes(graph)[order]).all()
+
+
+@given(seed=st.integers(0, 2**32), nodes=st.integers(1, 20), workers=st.integers(1, 4))
+def test_workers_together_hold_no_less_than_the_bound(seed: int, nodes: int, workers: int) -> None:
+    generator = np.random.default_rng(seed)
+    graph = drawn(generator, nodes)
+    order, worker = drawn_order(generator, graph), drawn_workers(generator, graph, workers)
+    live = live_intervals(graph, workers, order, worker)
+    rows = np.array([live.live_bytes(each) for each in range(workers)])
+    assert (rows.sum(axis=0) >= together_bytes(graph, order)).all()
 
 
 def test_values_that_wait_for_a_late_reader_move_away() -> None:

@@ -1,0 +1,87 @@
+"""Operations that all workers share: legal plans that train as one worker does, within less memory."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+import pytest
+
+import tofu
+from tofu.dataflow.graph import Graph
+from tofu.errors import PlanError
+from tofu.partitioner import peak_bytes
+from tofu.partitioner.methods.placement.lifetimes import live_intervals
+from tofu.partitioner.methods.placement.shares import too_large, with_shares
+from tofu.runtime.executor import Executor
+
+from ....runtime.test_partitioned_training import single, start_values, training
+from .nodes import nodes_of, random_placement
+
+MACHINE = "dgx-1-v100"
+
+
+@pytest.mark.parametrize("feed", ["batch", "anywhere"])
+@pytest.mark.parametrize(("groups", "size"), [(2, 1), (4, 1), (2, 2)])
+@pytest.mark.parametrize(("network", "steps"), [("perceptron", 2), ("convolutional", 1)])
+def test_random_shares_train_as_one_worker_does(
+    network: str, steps: int, groups: int, size: int, feed: str
+) -> None:
+    """To the bit, since all sums are exact, and with the bytes that were planned."""
+    graph, expected = training(network), single(network, steps)
+    plan = random_placement(graph, groups, size, groups + size, feed, shared=0.5)
+    tofu.verify(graph, plan)
+    with Executor(tofu.lower(graph, plan)) as executor:
+        for name, value in start_values(graph):
+            executor.write(name, value if "label" not in name else abs(value))
+        for _ in range(steps):
+            executor.run()
+            assert executor.fetched_bytes == plan.cost_bytes
+        for name, value in expected.items():
+            np.testing.assert_array_equal(executor.read(name), value, err_msg=name)
+
+
+def one_large_layer() -> Graph:
+    """Return a graph whose largest weight takes most of the memory: 64 x 4096 numbers."""
+    found = tofu.sym.Variable("data")
+    for number, width in enumerate((64, 64, 4096, 16)):
+        found = tofu.sym.FullyConnected(found, num_hidden=width, name=f"layer{number}")
+    return tofu.training_graph(tofu.sym.SoftmaxOutput(found, name="softmax"), {"data": (8, 64)})
+
+
+@pytest.mark.parametrize("method", ["pardnn", "place"])
+def test_a_large_layer_is_shared_and_others_stay_whole(method: Literal["pardnn", "place"]) -> None:
+    graph, limit = one_large_layer(), 3_000_000
+    plan = tofu.partition(graph, 4, method, machine=MACHINE, memory=limit)
+    tofu.verify(graph, plan)
+    assert peak_bytes(graph, plan) <= limit
+    tasks = {name: len(found) for name, found in plan.tasks.items()}
+    assert tasks["update(layer2_weight)"] == 4
+    assert tasks["update(layer0_weight)"] == tasks["layer0.product"] == 1
+    assert tofu.simulate(tofu.lower(graph, plan), MACHINE).seconds == plan.step_seconds
+
+
+def test_what_does_not_fit_even_if_it_is_shared_is_named() -> None:
+    message = (
+        r"operation 'update\(layer2_weight\)' needs about 524,288 bytes .* \(--method place --groups 1x4\)"
+    )
+    with pytest.raises(PlanError, match=message):
+        tofu.partition(one_large_layer(), 4, "pardnn", machine=MACHINE, memory=400_000)
+
+
+def test_shared_nodes_take_a_share_of_time_and_bytes() -> None:
+    found = nodes_of(one_large_layer())
+    nodes = found.nodes
+    large = too_large(nodes, 3_000_000)
+    names = {name for name, chosen in zip(nodes.names, large, strict=True) if chosen}
+    assert {"layer2_weight", "update(layer2_weight)"} <= names
+    assert "layer0_weight" not in names
+    halved = with_shares(nodes, large, nodes.nanoseconds // 2, 2)
+    assert (halved.nanoseconds == np.where(large, nodes.nanoseconds // 2, nodes.nanoseconds)).all()
+    own = large[nodes.maker]
+    stored = halved.stored_bytes[: len(nodes.maker)]
+    assert (stored == np.where(own, -(-nodes.stored_bytes // 2), nodes.stored_bytes)).all()
+    assert (halved.edges == nodes.edges).all()
+    order, worker = np.arange(nodes.count), np.zeros(nodes.count, np.int64)
+    whole = live_intervals(nodes, 1, order, worker).peak_bytes
+    assert whole // 2 <= live_intervals(halved, 1, order, worker).peak_bytes < whole
