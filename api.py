@@ -25,6 +25,7 @@ from .partitioner import (
     simulation,
 )
 from .partitioner.lowering.arenas import Arenas
+from .partitioner.methods.autodist.rewriting import rewrite
 from .partitioner.methods.frontier import WHOLE, Frontier, Measured, Measures, find_frontier
 from .partitioner.methods.limit import Limit, parse_limit
 from .partitioner.methods.manual import Layouts
@@ -403,6 +404,7 @@ class Module(module.TrainableModule):
 
     def _partition(self, graph: Graph, workers: int) -> PartitionedGraph:
         given = self._plan if any(map(graph.learns, graph.operations)) else None
+        graph = graph if given is None else rewrite(graph, workers, given)
         plan = given or self._searched(graph, workers)
         self.plans[plan.fingerprint] = plan
         return lower(graph, plan)

@@ -1,12 +1,15 @@
 """For those who choose how each variable is synchronised: AutoDist's strategies and builders.
 
-`compile` makes the plan of a strategy. docs/methods/autodist.md has examples.
+`compile` makes the plan of a strategy. If the strategy encodes or delays gradients, the plan is for another
+graph: `rewrite` makes it, and `plan.graph` is it. docs/methods/autodist.md has examples.
 """
 
 from __future__ import annotations
 
+from .dataflow.rewrites.encoders import Cast, Rewrite
 from .partitioner.methods.autodist import builders
 from .partitioner.methods.autodist.compiling import compile_strategy as compile
+from .partitioner.methods.autodist.rewriting import rewrite
 from .partitioner.methods.autodist.strategy import AllReduce, Partition, Server, Synchronisation, evenly
 from .partitioner.methods.autodist.strategy import SyncStrategy as Strategy
 from .partitioner.methods.autodist.strategy_file import parse_strategy as parse
@@ -15,7 +18,9 @@ from .partitioner.methods.autodist.strategy_file import strategy_document as doc
 
 __all__ = [
     "AllReduce",
+    "Cast",
     "Partition",
+    "Rewrite",
     "Server",
     "Strategy",
     "Synchronisation",
@@ -25,4 +30,5 @@ __all__ = [
     "evenly",
     "parse",
     "read",
+    "rewrite",
 ]

@@ -77,6 +77,7 @@ def command(
     from ..reports.synchronisation import show
     from ..simulator import simulate
     from ..sync import compile as compile_strategy
+    from ..sync import rewrite
     from .json_output import print_json
     from .target import load_model
 
@@ -88,6 +89,7 @@ def command(
     graph = loaded.training_graph(optimizer)
     chosen = _strategy(graph, workers, strategy, builder)
     plan = compile_strategy(graph, workers, chosen)
+    graph = rewrite(graph, workers, chosen)
     found = None if machine is None else load(machine)
     timeline = None if found is None else simulate(lower(graph, plan), found)
     facts = {"model": loaded.name, **_figures(graph, plan, chosen)}

@@ -47,7 +47,7 @@ class _Need:
 
 
 class KernelScratch:
-    """The workspace of the processor's kernels. Equal calls are prepared once, also if programs share them."""
+    """The workspace of the kernels. Equal calls are prepared once, also if programs share them."""
 
     def __init__(self) -> None:
         self._known: dict[Hashable, _Need] = {}

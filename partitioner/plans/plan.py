@@ -16,6 +16,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from ...analyzer.bind.bound import Bound
+from ...dataflow.rewrites.encoders import Rewrite
 from ...dataflow.graph import Graph
 from ...errors import GraphError, PlanError
 from ...machines.machine import WORKER_LIMIT
@@ -39,6 +40,8 @@ from ..layouts.step_split import Layout, Strategies, check_strategies, is_steppe
 from .assignment import Tasks, Versions
 from .form_document import decode_form, encode_form
 from .origin import PlanOrigin
+from .rewrite_document import ENTRIES as REWRITE_ENTRIES
+from .rewrite_document import decode_rewrite, encode_rewrite
 from .sampling import Sampling
 from .space import SPLIT, Space, parse_feed
 from .unproven import ENTRIES_COUNTED, UnprovenStep
@@ -126,6 +129,9 @@ class Plan(NotebookDisplay):
 
     sampling: Sampling | None = None
     """The seed and the budget of a random search; None for all others."""
+
+    rewrites: Mapping[str, Rewrite] = field(default_factory=dict)
+    """What happens to the gradients of parameters, by name: the plan is for the rewritten graph."""
 
     graph: Graph | None = field(default=None, compare=False, repr=False)
     """The graph that the plan is for, if known; plan files do not keep it."""
@@ -265,6 +271,12 @@ class Plan(NotebookDisplay):
     def check_graph(self, graph: Graph) -> None:
         """Raise PlanError unless names and fingerprint are those of `graph`."""
         require_graph(graph)
+        if self.rewrites and graph.fingerprint != self.fingerprint:
+            raise PlanError(
+                f"the plan is for graph {graph.name!r} with other gradients of {next(iter(self.rewrites))!r} "
+                f"({len(self.rewrites)} in all); use tofu.sync.rewrite(graph, plan.workers, plan), or "
+                "partition it again if this is the rewritten one"
+            )
         _check_names("tensor", self.layouts, (tensor.name for tensor in graph.tensors))
         _check_names("operation", self.strategies, (operation.name for operation in graph.operations))
         actual = graph.fingerprint
@@ -385,6 +397,8 @@ def encode_plan(plan: Plan) -> str:
         head["step_seconds"] = plan.step_seconds
     if plan.sampling is not None:
         head["sampling"] = dataclasses.asdict(plan.sampling)
+    if plan.rewrites:
+        head["rewrites"] = {name: encode_rewrite(each) for name, each in plan.rewrites.items()}
     if plan.source is not None:
         head["source"] = dataclasses.asdict(plan.source)
     if plan.written_order is not None:
@@ -432,6 +446,7 @@ def decode_plan(data: bytes) -> Plan:
         "unproven",
         "sampling",
         "step_seconds",
+        "rewrites",
         *(("order", "copies") if version == 2 else ()),
     )
     expect_keys(head, expected, "the file", optional=optional)
@@ -472,6 +487,7 @@ def decode_plan(data: bytes) -> Plan:
         source=_source(head["source"]) if "source" in head else None,
         step_seconds=_seconds(head["step_seconds"]) if "step_seconds" in head else None,
         sampling=_sampling(head["sampling"]) if "sampling" in head else None,
+        rewrites=_rewrites(head.get("rewrites", {})),
         unproven=tuple(
             _unproven(step, len(factors), f"unproven[{i}]")
             for i, step in enumerate(typed(head.get("unproven", []), list, "unproven"))
@@ -505,6 +521,16 @@ def _sampling(value: object) -> Sampling:
         found.check()
     except PlanError as error:
         raise PlanError(f"sampling: {error}") from error
+    return found
+
+
+def _rewrites(value: object) -> dict[str, Rewrite]:
+    found = {}
+    for name, entry in typed_object(value, "rewrites").items():
+        place = f"rewrites[{name!r}]"
+        entries = typed_object(entry, place)
+        expect_keys(entries, (), place, REWRITE_ENTRIES)
+        found[name] = decode_rewrite(entries, place)
     return found
 
 

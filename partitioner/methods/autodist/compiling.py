@@ -31,6 +31,7 @@ from ...plans.plan import Plan, require_graph, require_workers
 from ...problem.sequences import by_batch
 from ..flexflow.soap import Soap, find_soap
 from ..meshes.indexing import indexing
+from .rewriting import overwritten_by_samples, rewrite
 from .strategy import AllReduce, Server, Synchronisation, SyncStrategy
 from .variables import TrainedVariable, find_variables
 
@@ -41,8 +42,9 @@ PARTS_LIMIT = 1024
 
 
 def compile_strategy(graph: Graph, workers: int, strategy: SyncStrategy) -> Plan:
-    """Return the plan of a strategy on top of data parallelism.
+    """Return the plan of a strategy on top of data parallelism, for the graph that it rewrites.
 
+    If the strategy encodes or delays gradients, that graph is another one: `plan.graph`.
     Raises PlanError naming the variable that has no synchronisation or one that does not fit, and for a batch
     with fewer samples than there are workers.
     """
@@ -51,6 +53,8 @@ def compile_strategy(graph: Graph, workers: int, strategy: SyncStrategy) -> Plan
     validate(graph)
     variables = {each.tensor.name: each for each in find_variables(graph)}
     _check(variables, workers, strategy)
+    graph = rewrite(graph, workers, strategy)
+    variables = {each.tensor.name: each for each in find_variables(graph)}
     soap = find_soap(graph, workers)
     terms = frozenset[int]().union(*(decision.terms for decision in soap.decisions))
     operations: dict[str, Form] = {each.name: _base(soap, each, terms) for each in graph.operations}
@@ -67,7 +71,7 @@ def compile_strategy(graph: Graph, workers: int, strategy: SyncStrategy) -> Plan
         if variable.readers and any(isinstance(part, Server) and part.proxy for part in how.parts):
             copies[name] = [Copy(_everywhere(workers), variable.readers)]
     plan = compose(graph, workers, operations, tensors, copies=copies)
-    return replace(plan, method=METHOD)
+    return replace(plan, method=METHOD, rewrites=strategy.rewrites)
 
 
 def _base(soap: Soap, operation: Operation, terms: frozenset[int]) -> Steps:
@@ -93,12 +97,15 @@ def _base_tensors(soap: Soap, terms: frozenset[int]) -> dict[str, Form]:
     """
     factors = prime_factors(soap.workers)
     made = {tensor: each for each in soap.graph.operations for tensor in each.outputs}
+    of_replicas = set(overwritten_by_samples(soap))
     found: dict[str, Form] = {}
     for tensor in soap.graph.tensors:
         if tensor.alias is not None:
             continue
         maker = made.get(tensor.index)
         if tensor.role is Role.DATA:
+            found[tensor.name] = by_batch(tensor.shape, factors)
+        elif tensor.index in of_replicas:
             found[tensor.name] = by_batch(tensor.shape, factors)
         elif maker is None or (tensor.index not in terms and _sums_samples(soap, maker, terms)):
             found[tensor.name] = _everywhere(soap.workers)

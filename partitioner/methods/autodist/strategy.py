@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import accumulate
 
+from ....dataflow.rewrites.encoders import NO_REWRITE, Rewrite
+
 
 @dataclass(frozen=True, slots=True)
 class AllReduce:
@@ -50,6 +52,9 @@ class Synchronisation:
     partition: Partition | None = None
     """The parts; None if the variable is whole."""
 
+    rewrite: Rewrite = NO_REWRITE
+    """What happens to its gradient before the update."""
+
 
 @dataclass(frozen=True, slots=True)
 class SyncStrategy:
@@ -57,6 +62,11 @@ class SyncStrategy:
 
     variables: Mapping[str, Synchronisation]
     """The synchronisation of each variable, by name, in the order of the graph."""
+
+    @property
+    def rewrites(self) -> dict[str, Rewrite]:
+        """Return what happens to the gradients of variables, of those to which anything does."""
+        return {name: how.rewrite for name, how in self.variables.items() if how.rewrite != NO_REWRITE}
 
 
 def evenly(axis: int, extent: int, parts: int) -> Partition:

@@ -11,6 +11,8 @@ from ....machines.machine import WORKER_LIMIT
 from ....support.strict_documents import expect_keys, number_between, read_document, typed, typed_object
 from ....support.wording import alternatives
 from ...plans.compose import by_name
+from ...plans.rewrite_document import ENTRIES as REWRITE_ENTRIES
+from ...plans.rewrite_document import decode_rewrite, encode_rewrite
 from .compiling import check_fits
 from .strategy import AllReduce, Partition, Server, Synchronisation, Synchroniser, SyncStrategy, evenly
 from .variables import TrainedVariable, find_variables
@@ -72,10 +74,11 @@ def strategy_document(strategy: SyncStrategy) -> dict[str, object]:
 
 
 def _written(how: Synchronisation) -> dict[str, object]:
+    rewrite = encode_rewrite(how.rewrite)
     if how.partition is None:
-        return _written_part(how.parts[0])
+        return {**_written_part(how.parts[0]), **rewrite}
     cut = {"axis": how.partition.axis, "bounds": list(how.partition.bounds)}
-    return {"cut": cut, "parts": [_written_part(part) for part in how.parts]}
+    return {"cut": cut, "parts": [_written_part(part) for part in how.parts], **rewrite}
 
 
 def _written_part(part: Synchroniser) -> dict[str, object]:
@@ -88,12 +91,14 @@ def _written_part(part: Synchroniser) -> dict[str, object]:
 
 def _synchronisation(entry: object, variable: TrainedVariable, place: str) -> Synchronisation:
     """Read how a variable is synchronised: whole, in parts of one kind, or in parts with an entry each."""
-    entries = typed_object(entry, place)
-    expect_keys(entries, (), place, ("cut", "parts", "workers", *_OF_PART))
+    given = typed_object(entry, place)
+    expect_keys(given, (), place, ("cut", "parts", "workers", *_OF_PART, *REWRITE_ENTRIES))
+    rewrite = decode_rewrite(given, place)
+    entries = {key: value for key, value in given.items() if key not in REWRITE_ENTRIES}
     partition = None if "cut" not in entries else _partition(entries["cut"], variable, f"{place}.cut")
     count = 1 if partition is None else len(partition.bounds) + 1
     if "parts" not in entries:
-        return Synchronisation(_equal_parts(entries, count, place), partition)
+        return Synchronisation(_equal_parts(entries, count, place), partition, rewrite)
     others = [key for key in ("workers", *_OF_PART) if key in entries]
     if others:
         raise PlanError(f"{place} has 'parts' and {others[0]!r}; write into each part what it needs")
@@ -104,7 +109,7 @@ def _synchronisation(entry: object, variable: TrainedVariable, place: str) -> Sy
     ]
     if len(parts) != count:
         raise PlanError(f"{place}.parts has {len(parts)} entries for {count} parts; write one for each")
-    return Synchronisation(tuple(parts), partition)
+    return Synchronisation(tuple(parts), partition, rewrite)
 
 
 def _equal_parts(entries: Mapping[str, object], count: int, place: str) -> tuple[Synchroniser, ...]:

@@ -1,0 +1,47 @@
+"""What happens to gradients on their way: how they are encoded, and how long they are delayed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...errors import GraphError
+from ..element_types import MIXED
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """Store the local gradients and their sum in a type of 16 bits."""
+
+    dtype: str
+    """The type: `float16` or `bfloat16`."""
+
+    feedback: bool = False
+    """Whether each worker keeps what rounding its gradient lost, and adds it to its next gradient."""
+
+    def __post_init__(self) -> None:
+        """Raise GraphError for another type."""
+        if self.dtype not in MIXED:
+            raise GraphError(f"gradients cannot be encoded in {self.dtype!r}; use {' or '.join(MIXED)}")
+
+
+Encoder = Cast
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """What happens to the gradient of one parameter."""
+
+    encoder: Encoder | None = None
+    """What workers exchange in place of their gradients; None for the gradients themselves."""
+
+    delay: int = 0
+    """The number of iterations after which a gradient updates the parameter."""
+
+    def __post_init__(self) -> None:
+        """Raise GraphError for a negative delay."""
+        if self.delay < 0:
+            raise GraphError(f"a gradient cannot be delayed by {self.delay} iterations; use 0 or more")
+
+
+NO_REWRITE = Rewrite()
+"""Nothing happens to the gradient."""

@@ -1,0 +1,48 @@
+"""What files hold of rewrites: `{encode: {type: bfloat16, feedback: true}, delay: 1}`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ...dataflow.element_types import MIXED
+from ...dataflow.rewrites.encoders import Cast, Encoder, Rewrite
+from ...errors import PlanError
+from ...support.strict_documents import expect_keys, number_between, typed, typed_object
+from ...support.wording import alternatives
+
+ENTRIES = ("encode", "delay")
+DELAY_LIMIT = 1024
+"""The longest delay that a file may ask for: every iteration of it keeps a gradient in memory."""
+
+
+def encode_rewrite(rewrite: Rewrite) -> dict[str, object]:
+    """Return the entries of a rewrite, without those that are left out."""
+    entries: dict[str, object] = {}
+    if rewrite.encoder is not None:
+        entries["encode"] = _encoded(rewrite.encoder)
+    if rewrite.delay:
+        entries["delay"] = rewrite.delay
+    return entries
+
+
+def decode_rewrite(entries: Mapping[str, object], place: str) -> Rewrite:
+    """Read the entries of a rewrite among others. Raises PlanError naming the entry that is wrong."""
+    encoder = _encoder(entries["encode"], f"{place}.encode") if "encode" in entries else None
+    return Rewrite(encoder, number_between(entries.get("delay", 0), f"{place}.delay", 0, DELAY_LIMIT))
+
+
+def _encoded(encoder: Encoder) -> dict[str, object]:
+    match encoder:
+        case Cast(dtype=dtype, feedback=feedback):
+            return {"type": dtype, **({"feedback": True} if feedback else {})}
+
+
+def _encoder(value: object, place: str) -> Encoder:
+    """Read an encoder: the name of a type, or what it is with its settings."""
+    entries = {"type": value} if isinstance(value, str) else typed_object(value, place)
+    expect_keys(entries, ("type",), place, ("feedback",))
+    feedback = typed(entries.get("feedback", False), bool, f"{place}.feedback")
+    dtype = typed(entries["type"], str, f"{place}.type")
+    if dtype not in MIXED:
+        raise PlanError(f"{place}.type is {dtype!r}{alternatives(dtype, MIXED)}")
+    return Cast(dtype, feedback)
