@@ -81,7 +81,7 @@ class Planned:
         return graph, plan
 
     def graph(self, plan: Plan, model: str | None) -> Graph:
-        """Return the training graph of MODEL, or of the model that the plan file names, as the plan rewrites it.
+        """Return the training graph of MODEL, or of the plan file's model, rewritten as the plan says.
 
         Raises PlanError if neither names a model.
         """

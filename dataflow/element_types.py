@@ -40,7 +40,8 @@ def storage_type(dtype: str) -> np.dtype[Any]:
             "NumPy has no bfloat16, and the package ml_dtypes, which adds it, is not installed; run "
             "pip install 'tofu[bfloat16]', or use float16"
         ) from None
-    return np.dtype(bfloat16)
+    found: np.dtype[Any] = np.dtype(bfloat16)
+    return found
 
 
 def checked_type(dtype: str) -> str:

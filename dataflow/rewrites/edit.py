@@ -65,6 +65,20 @@ class GraphEdit:
         self._add(at, Operation(0, name, bound, tuple(given), (made,), Phase.BACKWARD, tie, micro_batch))
         return made
 
+    def apply_all(
+        self, names: Mapping[str, str], stages: Sequence[Stage], inputs: Mapping[str, int], *, dtype: str
+    ) -> int:
+        """Add the operations of all stages of a description, and return the tensor that the last one makes.
+
+        `names` are those of what stages make; `output_0` is made by the last one.
+        """
+        known = dict(inputs)
+        for stage in stages:
+            (made,) = stage.produces
+            given = {name: known[name] for name in stage.inputs}
+            known[made] = self.apply(names[made], stage, given, dtype=dtype)
+        return known[made]
+
     def overwrite(self, target: int, stage: Stage, inputs: Mapping[str, int], after: int = -1) -> int:
         """Add an update that overwrites a tensor, after an operation and those that it reads; return it."""
         given = [inputs[argument] for argument in stage.inputs]

@@ -24,7 +24,20 @@ class Cast:
             raise GraphError(f"gradients cannot be encoded in {self.dtype!r}; use {' or '.join(MIXED)}")
 
 
-Encoder = Cast
+@dataclass(frozen=True, slots=True)
+class PowerSgd:
+    """Exchange two thin matrices whose product is close to the gradient, and keep the error for the next."""
+
+    rank: int
+    """The number of columns of both."""
+
+    def __post_init__(self) -> None:
+        """Raise GraphError for a rank below 1."""
+        if self.rank < 1:
+            raise GraphError(f"a gradient cannot have rank {self.rank}; use 1 or more")
+
+
+Encoder = Cast | PowerSgd
 
 
 @dataclass(frozen=True, slots=True)

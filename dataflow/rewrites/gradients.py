@@ -41,9 +41,10 @@ def updating_gradients(graph: Graph) -> dict[str, UpdatingGradient]:
                 if read.role is Role.GRADIENT and read.shape == graph.tensors[alias].shape:
                     of.setdefault(tensor, []).append(operation.index)
     return {
-        name: UpdatingGradient(name, *of.keys(), tuple(next(iter(of.values()))))
+        name: UpdatingGradient(name, tensor, tuple(updates))
         for name, of in found.items()
         if len(of) == 1
+        for tensor, updates in of.items()
     }
 
 

@@ -149,9 +149,7 @@ def divided(
     return _with_replica(transform(shifted, shorten), replica, workers)
 
 
-def applied(
-    description: ast.Description, tensors: Set[str], replica: str, workers: int
-) -> ast.Description:
+def applied(description: ast.Description, tensors: Set[str], replica: str, workers: int) -> ast.Description:
     """Return a description that is applied to each replica of some tensors."""
 
     def local(node: Node) -> Node:
@@ -234,6 +232,5 @@ class ReplicaKernel:
 
 def _within(region: Region, held: Region) -> list[slice]:
     return [
-        slice(lower - start, upper - start)
-        for (lower, upper), (start, _) in zip(region, held, strict=True)
+        slice(lower - start, upper - start) for (lower, upper), (start, _) in zip(region, held, strict=True)
     ]

@@ -10,8 +10,9 @@ from ..graph import Graph
 from .casts import exchange_cast
 from .delays import delayed
 from .edit import GraphEdit
-from .encoders import Cast, Encoder, Rewrite
+from .encoders import Cast, Encoder, PowerSgd, Rewrite
 from .gradients import UpdatingGradient, gradient_of, updating_gradients
+from .power_sgd import exchange_factors
 from .replicas import LocalGradients
 
 
@@ -56,3 +57,5 @@ def _exchanged(edit: GraphEdit, terms: int, encoder: Encoder, variable: str, nam
     match encoder:
         case Cast():
             return exchange_cast(edit, terms, encoder, variable, name)
+        case PowerSgd():
+            return exchange_factors(edit, terms, encoder, variable, name)

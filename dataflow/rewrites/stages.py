@@ -16,9 +16,16 @@ SUBTRACT = "def rounding_error(data, stored):\n    return lambda *i: data[*i] - 
 SUM = "def sum_of_replicas(data):\n    return lambda *i: Sum(lambda replica: data[replica, *i])"
 
 
+def stages_of(
+    text: str, shapes: Mapping[str, Shape], **attributes: float | Sequence[int]
+) -> tuple[Stage, ...]:
+    """Return the stages of a description for tensors of these shapes."""
+    return _operator(text).stages(attributes, shapes)
+
+
 def stage_of(text: str, shapes: Mapping[str, Shape], **attributes: float | Sequence[int]) -> Stage:
     """Return the only stage of a description for tensors of these shapes."""
-    (stage,) = _operator(text).stages(attributes, shapes)
+    (stage,) = stages_of(text, shapes, **attributes)
     return stage
 
 

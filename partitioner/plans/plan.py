@@ -16,8 +16,8 @@ from itertools import pairwise
 from pathlib import Path
 
 from ...analyzer.bind.bound import Bound
-from ...dataflow.rewrites.encoders import Rewrite
 from ...dataflow.graph import Graph
+from ...dataflow.rewrites.encoders import Rewrite
 from ...errors import GraphError, PlanError
 from ...machines.machine import WORKER_LIMIT
 from ...support.atomic_files import write_whole

@@ -1,11 +1,11 @@
-"""What files hold of rewrites: `{encode: {type: bfloat16, feedback: true}, delay: 1}`."""
+"""Rewrites in files: `{encode: {type: bfloat16, feedback: true}, delay: 1}` or `{encode: {powersgd: 4}}`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from ...dataflow.element_types import MIXED
-from ...dataflow.rewrites.encoders import Cast, Encoder, Rewrite
+from ...dataflow.rewrites.encoders import Cast, Encoder, PowerSgd, Rewrite
 from ...errors import PlanError
 from ...support.strict_documents import expect_keys, number_between, typed, typed_object
 from ...support.wording import alternatives
@@ -13,6 +13,9 @@ from ...support.wording import alternatives
 ENTRIES = ("encode", "delay")
 DELAY_LIMIT = 1024
 """The longest delay that a file may ask for: every iteration of it keeps a gradient in memory."""
+
+RANK_LIMIT = 1024
+"""The highest rank that a file may ask for: every column is made orthogonal by operations of its own."""
 
 
 def encode_rewrite(rewrite: Rewrite) -> dict[str, object]:
@@ -35,11 +38,16 @@ def _encoded(encoder: Encoder) -> dict[str, object]:
     match encoder:
         case Cast(dtype=dtype, feedback=feedback):
             return {"type": dtype, **({"feedback": True} if feedback else {})}
+        case PowerSgd(rank=rank):
+            return {"powersgd": rank}
 
 
 def _encoder(value: object, place: str) -> Encoder:
     """Read an encoder: the name of a type, or what it is with its settings."""
-    entries = {"type": value} if isinstance(value, str) else typed_object(value, place)
+    entries = typed_object({"type": value} if isinstance(value, str) else value, place)
+    if "powersgd" in entries:
+        expect_keys(entries, ("powersgd",), place)
+        return PowerSgd(number_between(entries["powersgd"], f"{place}.powersgd", 1, RANK_LIMIT))
     expect_keys(entries, ("type",), place, ("feedback",))
     feedback = typed(entries.get("feedback", False), bool, f"{place}.feedback")
     dtype = typed(entries["type"], str, f"{place}.type")

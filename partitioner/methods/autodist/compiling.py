@@ -103,9 +103,7 @@ def _base_tensors(soap: Soap, terms: frozenset[int]) -> dict[str, Form]:
         if tensor.alias is not None:
             continue
         maker = made.get(tensor.index)
-        if tensor.role is Role.DATA:
-            found[tensor.name] = by_batch(tensor.shape, factors)
-        elif tensor.index in of_replicas:
+        if tensor.role is Role.DATA or tensor.index in of_replicas:
             found[tensor.name] = by_batch(tensor.shape, factors)
         elif maker is None or (tensor.index not in terms and _sums_samples(soap, maker, terms)):
             found[tensor.name] = _everywhere(soap.workers)
