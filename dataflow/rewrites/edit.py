@@ -23,6 +23,7 @@ class GraphEdit:
         self.tensors = list(graph.tensors)
         self.made_at = {tensor: each.index for each in graph.operations for tensor in each.outputs}
         self._added: list[list[Operation]] = [[] for _ in range(len(graph.operations) + 1)]
+        self._copies: dict[int, int] = {}
         self._instead: dict[int, dict[int, int]] = {}
         self._tensor_names = Names(tensor.name for tensor in graph.tensors)
         self._operation_names = Names(operation.name for operation in graph.operations)
@@ -49,20 +50,24 @@ class GraphEdit:
         *,
         dtype: str,
         like: Operation | None = None,
+        operation: str | None = None,
+        phase: Phase = Phase.BACKWARD,
+        role: Role = Role.GRADIENT,
     ) -> int:
-        """Add an operation of the backward pass, and return the tensor that it makes, which has its name.
+        """Add an operation and return the tensor that it makes, which has its name unless it has its own.
 
         `inputs` are by the names of the description. The operation is of the micro-batch of `like`.
         """
         given = [inputs[argument] for argument in stage.inputs]
         bound = stage.bind({argument: self.tensors[index].shape for argument, index in inputs.items()})
         (shape,) = bound.output_shapes
-        made = self.tensor(name, shape, Role.GRADIENT, dtype)
+        made = self.tensor(name, shape, role, dtype)
         at = max((self.made_at.get(index, -1) for index in given), default=-1)
         self.made_at[made] = at
         tie = None if like is None or like.tie is None else f"{stage.name}({like.tie})"
         micro_batch = None if like is None else like.micro_batch
-        self._add(at, Operation(0, name, bound, tuple(given), (made,), Phase.BACKWARD, tie, micro_batch))
+        name = operation or name
+        self._add(at, Operation(0, name, bound, tuple(given), (made,), phase, tie, micro_batch))
         return made
 
     def apply_all(
@@ -94,6 +99,10 @@ class GraphEdit:
         """Let an operation of the graph read another tensor in place of one."""
         self._instead.setdefault(operation, {})[tensor] = other
 
+    def read_copy(self, tensor: int, copy: int) -> None:
+        """Let all operations but updates read a copy of a tensor in place of it."""
+        self._copies[tensor] = copy
+
     def finish(self) -> Graph:
         """Return the changed graph, without operations that nothing needs."""
         operations: list[Operation] = list(self._added[0])
@@ -101,20 +110,20 @@ class GraphEdit:
             instead = self._instead.get(operation.index, {})
             inputs = tuple([instead.get(index, index) for index in operation.inputs])
             operations += [replace(operation, inputs=inputs), *self._added[operation.index + 1]]
+        if self._copies:
+            operations = list(map(self._with_copies, operations))
         kept = prune(self.tensors, operations, self.graph.outputs)
         ordered = hoist_updates(self.tensors, kept)
         return numbered(self.graph.name, self.tensors, ordered, self.graph.outputs)
+
+    def _with_copies(self, operation: Operation) -> Operation:
+        if operation.phase is Phase.UPDATE:
+            return operation
+        made = operation.outputs
+        copies = [(index, self._copies.get(index, index)) for index in operation.inputs]
+        return replace(operation, inputs=tuple([old if new in made else new for old, new in copies]))
 
     def _add(self, after: int, operation: Operation) -> None:
         name = self._operation_names.unused(operation.name)
         self._operation_names.taken.add(name)
         self._added[after + 1].append(replace(operation, name=name))
-
-
-def readers(graph: Graph) -> Sequence[Sequence[int]]:
-    """Return, for each tensor, the numbers of the operations that read it."""
-    found: list[list[int]] = [[] for _ in graph.tensors]
-    for operation in graph.operations:
-        for tensor in dict.fromkeys(operation.inputs):
-            found[tensor].append(operation.index)
-    return found

@@ -1,8 +1,9 @@
-"""What happens to gradients on their way: how they are encoded, and how long they are delayed."""
+"""Rewrites of gradients on their way: how they are encoded, and how long they are delayed."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from ...errors import GraphError
 from ..element_types import MIXED
@@ -40,15 +41,25 @@ class PowerSgd:
 Encoder = Cast | PowerSgd
 
 
+class Relay(StrEnum):
+    """A tensor that goes through a copy, so that it may stop on its way."""
+
+    GRADIENT = "gradient"
+    PARAMETER = "parameter"
+
+
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """What happens to the gradient of one parameter."""
+    """The rewrite of the gradient of one parameter."""
 
     encoder: Encoder | None = None
-    """What workers exchange in place of their gradients; None for the gradients themselves."""
+    """The encoder of what workers exchange; None for the gradients themselves."""
 
     delay: int = 0
     """The number of iterations after which a gradient updates the parameter."""
+
+    relay: Relay | None = None
+    """The tensor of which a copy is made on its way; None if there is none."""
 
     def __post_init__(self) -> None:
         """Raise GraphError for a negative delay."""

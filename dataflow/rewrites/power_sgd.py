@@ -39,7 +39,7 @@ PRODUCTS = "def products(p, q):\n    return lambda replica, i, *j: Sum(lambda k:
 ORTHOGONAL = """
 def orthogonal(p, size, *, column, small):
     square = lambda one=1: Sum(lambda i: p[i, column] * p[i, column])
-    unit = lambda i: where(square[0] > small * small * size[0], p[i, column] / sqrt(maximum(square[0], 1e-30)), 0)
+    unit = lambda i: where(square[0] > small * size[0], p[i, column] / sqrt(maximum(square[0], 1e-30)), 0)
     along = lambda k: Sum(lambda i: unit[i] * p[i, k])
     return lambda i, k: unit[i] if k == column else p[i, k] - (along[k] * unit[i] if k > column else 0)
 """
@@ -98,7 +98,7 @@ def _start(edit: GraphEdit, shape: Shape, dtype: str, variable: str) -> tuple[in
 
 
 def start_text(rank: int) -> str:
-    """Return the description of a start, whose columns have so many dimensions."""
+    """Return the description of a start whose columns have `rank` dimensions."""
     names = [f"j{axis}" for axis in range(rank)]
     place = "0"
     for axis, name in enumerate(names):
@@ -122,7 +122,7 @@ def _orthonormal(edit: GraphEdit, matrix: int, rank: int, name: str) -> int:
     shape, dtype = edit.tensors[matrix].shape, edit.tensors[matrix].dtype
     size = edit.apply(f"size({name})", stage_of(SIZE, {"p": shape}), {"p": matrix}, dtype=dtype)
     for column in range(rank):
-        stages = stages_of(ORTHOGONAL, {"p": shape, "size": (1,)}, column=column, small=SMALL)
+        stages = stages_of(ORTHOGONAL, {"p": shape, "size": (1,)}, column=column, small=SMALL**2)
         names = {part: f"{part}_{column}({name})" for part in ("square", "unit", "along")}
         names["output_0"] = name if column == rank - 1 else f"{name}_{column}"
         matrix = edit.apply_all(names, stages, {"p": matrix, "size": size}, dtype=dtype)

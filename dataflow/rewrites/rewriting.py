@@ -6,13 +6,14 @@ from collections.abc import Mapping, Set
 
 from ...errors import GraphError
 from ...support.wording import alternatives
-from ..graph import Graph
+from ..graph import Graph, Role
 from .casts import exchange_cast
 from .delays import delayed
 from .edit import GraphEdit
-from .encoders import Cast, Encoder, PowerSgd, Rewrite
+from .encoders import Cast, Encoder, PowerSgd, Relay, Rewrite
 from .gradients import UpdatingGradient, gradient_of, updating_gradients
 from .power_sgd import exchange_factors
+from .relays import relay_parameter, relayed_gradient
 from .replicas import LocalGradients
 
 
@@ -32,11 +33,13 @@ def rewritten(
     edit = GraphEdit(graph)
     local = LocalGradients(edit, workers, samples, terms, {})
     gradients = updating_gradients(graph)
-    parameters = {tensor.name for tensor in graph.tensors}
+    parameters = {t.name: t.index for t in graph.tensors if t.role is Role.PARAMETER and t.alias is None}
     for variable, rewrite in rewrites.items():
         if variable not in parameters:
             raise GraphError(f"the graph has no parameter {variable!r}{alternatives(variable, parameters)}")
         _rewrite(edit, local, gradient_of(graph, gradients, variable), rewrite)
+        if rewrite.relay is Relay.PARAMETER:
+            relay_parameter(edit, parameters[variable])
     return edit.finish()
 
 
@@ -47,6 +50,8 @@ def _rewrite(edit: GraphEdit, local: LocalGradients, gradient: UpdatingGradient,
         name = edit.tensors[gradient.tensor].name
         edit.rename(gradient.tensor, f"whole({name})")
         found = _exchanged(edit, terms, rewrite.encoder, gradient.variable, name)
+    if rewrite.relay is Relay.GRADIENT:
+        found = relayed_gradient(edit, found)
     if rewrite.delay:
         found = delayed(edit, found, rewrite.delay, gradient.variable, gradient.updates)
     for update in gradient.updates:

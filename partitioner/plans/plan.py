@@ -131,7 +131,7 @@ class Plan(NotebookDisplay):
     """The seed and the budget of a random search; None for all others."""
 
     rewrites: Mapping[str, Rewrite] = field(default_factory=dict)
-    """What happens to the gradients of parameters, by name: the plan is for the rewritten graph."""
+    """The rewrites of the gradients of parameters, by name: the plan is for the graph that has them."""
 
     graph: Graph | None = field(default=None, compare=False, repr=False)
     """The graph that the plan is for, if known; plan files do not keep it."""
@@ -529,7 +529,7 @@ def _rewrites(value: object) -> dict[str, Rewrite]:
     for name, entry in typed_object(value, "rewrites").items():
         place = f"rewrites[{name!r}]"
         entries = typed_object(entry, place)
-        expect_keys(entries, (), place, REWRITE_ENTRIES)
+        expect_keys(entries, (), place, (*REWRITE_ENTRIES, "relay"))
         found[name] = decode_rewrite(entries, place)
     return found
 

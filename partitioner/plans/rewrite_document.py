@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ...dataflow.element_types import MIXED
-from ...dataflow.rewrites.encoders import Cast, Encoder, PowerSgd, Rewrite
+from ...dataflow.rewrites.encoders import Cast, Encoder, PowerSgd, Relay, Rewrite
 from ...errors import PlanError
 from ...support.strict_documents import expect_keys, number_between, typed, typed_object
 from ...support.wording import alternatives
 
 ENTRIES = ("encode", "delay")
+"""The entries that people write; plan files have `relay` as well."""
+
 DELAY_LIMIT = 1024
 """The longest delay that a file may ask for: every iteration of it keeps a gradient in memory."""
 
@@ -25,13 +27,16 @@ def encode_rewrite(rewrite: Rewrite) -> dict[str, object]:
         entries["encode"] = _encoded(rewrite.encoder)
     if rewrite.delay:
         entries["delay"] = rewrite.delay
+    if rewrite.relay is not None:
+        entries["relay"] = str(rewrite.relay)
     return entries
 
 
 def decode_rewrite(entries: Mapping[str, object], place: str) -> Rewrite:
     """Read the entries of a rewrite among others. Raises PlanError naming the entry that is wrong."""
     encoder = _encoder(entries["encode"], f"{place}.encode") if "encode" in entries else None
-    return Rewrite(encoder, number_between(entries.get("delay", 0), f"{place}.delay", 0, DELAY_LIMIT))
+    delay = number_between(entries.get("delay", 0), f"{place}.delay", 0, DELAY_LIMIT)
+    return Rewrite(encoder, delay, _relay(entries["relay"], f"{place}.relay") if "relay" in entries else None)
 
 
 def _encoded(encoder: Encoder) -> dict[str, object]:
@@ -40,6 +45,13 @@ def _encoded(encoder: Encoder) -> dict[str, object]:
             return {"type": dtype, **({"feedback": True} if feedback else {})}
         case PowerSgd(rank=rank):
             return {"powersgd": rank}
+
+
+def _relay(value: object, place: str) -> Relay:
+    found = typed(value, str, place)
+    if found not in list(Relay):
+        raise PlanError(f"{place} is {found!r}{alternatives(found, [str(each) for each in Relay])}")
+    return Relay(found)
 
 
 def _encoder(value: object, place: str) -> Encoder:

@@ -33,6 +33,7 @@ from ..flexflow.soap import Soap, find_soap
 from ..meshes.indexing import indexing
 from .rewriting import overwritten_by_samples, rewrite
 from .strategy import AllReduce, Server, Synchronisation, SyncStrategy
+from .two_levels import check_levels, on_the_way
 from .variables import TrainedVariable, find_variables
 
 METHOD = "sync"
@@ -68,7 +69,15 @@ def compile_strategy(graph: Graph, workers: int, strategy: SyncStrategy) -> Plan
         axis = 0 if how.partition is None else how.partition.axis
         held = _placed(how, whole, axis, axis, workers)
         tensors.update(dict.fromkeys(variable.together, held))
-        if variable.readers and any(isinstance(part, Server) and part.proxy for part in how.parts):
+        way = on_the_way(graph, workers, variable, how, held, _everywhere(workers))
+        operations.update(way.operations)
+        tensors.update(way.tensors)
+        copies.update(way.copies)
+        if (
+            how.relay is None
+            and variable.readers
+            and any(isinstance(part, Server) and part.proxy for part in how.parts)
+        ):
             copies[name] = [Copy(_everywhere(workers), variable.readers)]
     plan = compose(graph, workers, operations, tensors, copies=copies)
     return replace(plan, method=METHOD, rewrites=strategy.rewrites)
@@ -178,6 +187,7 @@ def _check(variables: Mapping[str, TrainedVariable], workers: int, strategy: Syn
         if name not in strategy.variables:
             raise PlanError(f"variable {name!r} has no synchronisation; give it one")
         check_fits(variable, workers, strategy.variables[name])
+        check_levels(name, workers, strategy.variables[name])
 
 
 def check_fits(variable: TrainedVariable, workers: int, how: Synchronisation) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 
-from ....dataflow.rewrites.encoders import NO_REWRITE, Rewrite
+from ....dataflow.rewrites.encoders import NO_REWRITE, Relay, Rewrite
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +15,14 @@ class AllReduce:
 
     group: int = 0
     """The number of the group whose messages belong together. Tofu does not merge messages yet."""
+
+    boxes: int = 1
+    """The number of equal groups of neighbouring workers within which gradients are summed first."""
+
+    @property
+    def levels(self) -> int:
+        """Return the number of boxes, 1 for one level."""
+        return self.boxes
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +34,14 @@ class Server:
 
     proxy: bool = False
     """Whether a worker keeps what it fetched, so that the forward and the backward pass share one fetch."""
+
+    via: tuple[int, ...] = ()
+    """The worker of each box of neighbours through which gradients and the part go; none for one level."""
+
+    @property
+    def levels(self) -> int:
+        """Return the number of boxes, 1 for one level."""
+        return max(len(self.via), 1)
 
 
 Synchroniser = AllReduce | Server
@@ -53,7 +69,15 @@ class Synchronisation:
     """The parts; None if the variable is whole."""
 
     rewrite: Rewrite = NO_REWRITE
-    """What happens to its gradient before the update."""
+    """The rewrite of its gradient. Its relay follows from the parts, see `relay`."""
+
+    @property
+    def relay(self) -> Relay | None:
+        """Return the tensor that is relayed, if the first part has two levels."""
+        part = self.parts[0]
+        if part.levels == 1:
+            return None
+        return Relay.GRADIENT if isinstance(part, AllReduce) else Relay.PARAMETER
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +89,9 @@ class SyncStrategy:
 
     @property
     def rewrites(self) -> dict[str, Rewrite]:
-        """Return what happens to the gradients of variables, of those to which anything does."""
-        return {name: how.rewrite for name, how in self.variables.items() if how.rewrite != NO_REWRITE}
+        """Return the rewrites of the gradients of variables, of those that have any."""
+        found = {name: replace(how.rewrite, relay=how.relay) for name, how in self.variables.items()}
+        return {name: each for name, each in found.items() if each != NO_REWRITE}
 
 
 def evenly(axis: int, extent: int, parts: int) -> Partition:

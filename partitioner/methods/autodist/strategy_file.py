@@ -14,12 +14,13 @@ from ...plans.compose import by_name
 from ...plans.rewrite_document import ENTRIES as REWRITE_ENTRIES
 from ...plans.rewrite_document import decode_rewrite, encode_rewrite
 from .compiling import check_fits
+from .level_entries import read_boxes, read_via, written_levels
 from .strategy import AllReduce, Partition, Server, Synchronisation, Synchroniser, SyncStrategy, evenly
 from .variables import TrainedVariable, find_variables
 
 VERSION = 1
 SYNCHRONISERS = ("all-reduce", "ps")
-_OF_PART = ("sync", "worker", "proxy", "group")
+_OF_PART = ("sync", "worker", "proxy", "group", "tree", "boxes", "via")
 _MOST = 2**31 - 1
 
 
@@ -84,9 +85,9 @@ def _written(how: Synchronisation) -> dict[str, object]:
 def _written_part(part: Synchroniser) -> dict[str, object]:
     match part:
         case AllReduce(group=group):
-            return {"sync": "all-reduce", "group": group}
+            return {"sync": "all-reduce", "group": group, **written_levels(part)}
         case Server(worker=worker, proxy=proxy):
-            return {"sync": "ps", "worker": worker, "proxy": proxy}
+            return {"sync": "ps", "worker": worker, "proxy": proxy, **written_levels(part)}
 
 
 def _synchronisation(entry: object, variable: TrainedVariable, place: str) -> Synchronisation:
@@ -129,12 +130,14 @@ def _synchroniser(entries: dict[str, object], place: str) -> Synchroniser:
     sync = typed(entries.get("sync"), str, f"{place}.sync")
     match sync:
         case "all-reduce":
-            expect_keys(entries, ("sync",), place, ("group",))
-            return AllReduce(number_between(entries.get("group", 0), f"{place}.group", 0, _MOST))
+            expect_keys(entries, ("sync",), place, ("group", "tree", "boxes"))
+            group = number_between(entries.get("group", 0), f"{place}.group", 0, _MOST)
+            return AllReduce(group, read_boxes(entries, place))
         case "ps":
-            expect_keys(entries, ("sync", "worker"), place, ("proxy",))
+            expect_keys(entries, ("sync", "worker"), place, ("proxy", "via"))
             worker = number_between(entries["worker"], f"{place}.worker", 0, WORKER_LIMIT - 1)
-            return Server(worker, typed(entries.get("proxy", False), bool, f"{place}.proxy"))
+            proxy = typed(entries.get("proxy", False), bool, f"{place}.proxy")
+            return Server(worker, proxy, read_via(entries, place))
         case _:
             raise PlanError(f"{place}.sync is {sync!r}{alternatives(sync, SYNCHRONISERS)}")
 
