@@ -33,7 +33,7 @@ from ..flexflow.soap import Soap, find_soap
 from ..meshes.indexing import indexing
 from .rewriting import overwritten_by_samples, rewrite
 from .strategy import AllReduce, Server, Synchronisation, SyncStrategy
-from .two_levels import check_levels, on_the_way
+from .two_levels import TwoLevels, check_levels
 from .variables import TrainedVariable, find_variables
 
 METHOD = "sync"
@@ -61,6 +61,7 @@ def compile_strategy(graph: Graph, workers: int, strategy: SyncStrategy) -> Plan
     operations: dict[str, Form] = {each.name: _base(soap, each, terms) for each in graph.operations}
     tensors = _base_tensors(soap, terms)
     copies: dict[str, list[Copy]] = {}
+    levels = TwoLevels(graph, workers)
     for name, variable in variables.items():
         how = strategy.variables[name]
         for update in variable.updates:
@@ -69,7 +70,7 @@ def compile_strategy(graph: Graph, workers: int, strategy: SyncStrategy) -> Plan
         axis = 0 if how.partition is None else how.partition.axis
         held = _placed(how, whole, axis, axis, workers)
         tensors.update(dict.fromkeys(variable.together, held))
-        way = on_the_way(graph, workers, variable, how, held, _everywhere(workers))
+        way = levels.of(variable, how, held, _everywhere(workers))
         operations.update(way.operations)
         tensors.update(way.tensors)
         copies.update(way.copies)

@@ -7,7 +7,7 @@
 
 Boxes have equally many workers. An all-reduce brings at most 2 (b - 1) / b of a tensor into each of b boxes,
 half of it on each way if there are two. These are layouts: a gradient is held in one term for each box on
-its way, and a copy of what is relayed says where it enters a box (`relays.py`).
+its way, and the operation that relays has its tasks on the workers through which a box is entered.
 """
 
 from __future__ import annotations
@@ -42,30 +42,51 @@ class OnTheWay:
     """The sums over boxes."""
 
 
-def on_the_way(
-    graph: Graph, workers: int, variable: TrainedVariable, how: Synchronisation, held: Form, everywhere: Form
-) -> OnTheWay:
-    """Return the forms of two levels for a variable that is held so; none if it has one level."""
-    relay, found = how.relay, OnTheWay()
-    if relay is None:
+class TwoLevels:
+    """Finds the forms of variables with two levels in a graph that relays them."""
+
+    def __init__(self, graph: Graph, workers: int) -> None:
+        self._graph = graph
+        self._workers = workers
+        self._maker = {tensor: each for each in graph.operations for tensor in each.outputs}
+        self._tensors = {tensor.name: tensor for tensor in graph.tensors}
+        self._operations = {operation.name: operation for operation in graph.operations}
+
+    def of(self, variable: TrainedVariable, how: Synchronisation, held: Form, everywhere: Form) -> OnTheWay:
+        """Return the forms of two levels for a variable that is held so; none if it has one level."""
+        relay, found = how.relay, OnTheWay()
+        gradients = [t for name in variable.together if (t := self._tensors[name]).role is Role.GRADIENT]
+        for gradient in gradients:
+            if relay is Relay.GRADIENT:
+                self._all_reduce(self._maker[gradient.index], how, found)
+            elif relay is Relay.PARAMETER:
+                found.tensors[gradient.name] = Parts(tuple(_sums_at_servers(variable.tensor.shape, how)))
+                readers = [each.name for each in variable.updates if gradient.index in each.inputs]
+                found.copies[gradient.name] = [Copy(held, tuple(readers))]
+        if relay is Relay.PARAMETER:
+            (reader,) = variable.readers
+            (output,) = self._operations[reader].outputs
+            found.operations[reader] = Parts(tuple(_copies_of_boxes(variable.tensor.shape, how)))
+            found.tensors[self._graph.tensors[output].name] = everywhere
         return found
-    maker = {tensor: each for each in graph.operations for tensor in each.outputs}
-    number = {tensor.name: tensor.index for tensor in graph.tensors}
-    for name in variable.together:
-        if graph.tensors[number[name]].role is not Role.GRADIENT:
-            continue
-        if relay is Relay.GRADIENT:
-            _all_reduce(graph, workers, maker[number[name]], how, found)
-        else:
-            found.tensors[name] = Parts(tuple(_sums_at_servers(variable.tensor.shape, how)))
-            readers = [o.name for o in variable.updates if number[name] in o.inputs]
-            found.copies[name] = [Copy(held, tuple(readers))]
-    if relay is Relay.PARAMETER:
-        (reader,) = variable.readers
-        (output,) = next(o for o in graph.operations if o.name == reader).outputs
-        found.operations[reader] = Parts(tuple(_copies_of_boxes(variable.tensor.shape, how)))
-        found.tensors[graph.tensors[output].name] = everywhere
-    return found
+
+    def _all_reduce(self, relay: Operation, how: Synchronisation, found: OnTheWay) -> None:
+        """Add the forms of a gradient that an operation relays."""
+        shape, boxes = relay.bound.output_shapes[0], how.parts[0].levels
+        size = self._workers // boxes
+        if max(shape, default=0) < self._workers:
+            return
+        within, over, back = [], [], []
+        for worker in range(self._workers):
+            box, place = divmod(worker, size)
+            share = _share(whole(shape), place, size)
+            within.append((worker, to_region(share), box))
+            over.append((worker, to_region(_share(share, box, boxes))))
+            back.append((worker, to_region(share)))
+        reduced = self._graph.tensors[relay.inputs[0]].name
+        found.tensors[reduced] = Parts(tuple(within))
+        found.copies[reduced] = [Copy(Parts(tuple(over)), (relay.name,))]
+        found.operations[relay.name] = Parts(tuple(back))
 
 
 def check_levels(name: str, workers: int, how: Synchronisation) -> None:
@@ -95,26 +116,6 @@ def check_levels(name: str, workers: int, how: Synchronisation) -> None:
                     f"variable {name!r} goes via worker {worker} in box {box}, which has workers "
                     f"{box * size} to {(box + 1) * size - 1}; choose one of them"
                 )
-
-
-def _all_reduce(graph: Graph, workers: int, relay: Operation, how: Synchronisation, found: OnTheWay) -> None:
-    """Add the forms of a gradient that an operation relays."""
-    shape = relay.bound.output_shapes[0]
-    boxes = how.parts[0].levels
-    size = workers // boxes
-    if max(shape, default=0) < workers:
-        return
-    within, over, back = [], [], []
-    for worker in range(workers):
-        box, place = divmod(worker, size)
-        share = _share(whole(shape), place, size)
-        within.append((worker, to_region(share), box))
-        over.append((worker, to_region(_share(share, box, boxes))))
-        back.append((worker, to_region(share)))
-    reduced = graph.tensors[relay.inputs[0]].name
-    found.tensors[reduced] = Parts(tuple(within))
-    found.copies[reduced] = [Copy(Parts(tuple(over)), (relay.name,))]
-    found.operations[relay.name] = Parts(tuple(back))
 
 
 def _share(box: Boxes, number: int, count: int) -> Boxes:

@@ -1,4 +1,4 @@
-"""What files hold of rewrites is read again, and hostile entries are refused."""
+"""Rewrites in files are read again, and hostile entries are refused."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ MIXED = Synchronisation((Server(1), AllReduce()), Partition(0, (1,)))
 
 
 class Casting:
-    """What workers exchange in 16 bits, and the errors that they keep."""
+    """Exchange in 16 bits, and the errors that workers keep."""
 
     def __init__(self, workers: int, dtype: str, feedback: bool) -> None:
         self.dtype = dtype
