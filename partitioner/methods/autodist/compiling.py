@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -26,12 +27,12 @@ from ....support.wording import alternatives
 from ...layouts.copies import Copy
 from ...layouts.forms import Cut, Form, Label, Partial, Parts, Spread, Steps
 from ...layouts.step_split import prime_factors
-from ...plans.compose import compose
 from ...plans.plan import Plan, require_graph, require_workers
 from ...problem.sequences import by_batch
 from ..flexflow.soap import Soap, find_soap
 from ..meshes.indexing import indexing
 from .rewriting import overwritten_by_samples, rewrite
+from .rows import PlanForms, RowForms, check_rows, row_choices, with_rows
 from .strategy import AllReduce, Server, Synchronisation, SyncStrategy
 from .two_levels import TwoLevels, check_levels
 from .variables import TrainedVariable, find_variables
@@ -62,6 +63,7 @@ def compile_strategy(graph: Graph, workers: int, strategy: SyncStrategy) -> Plan
     tensors = _base_tensors(soap, terms)
     copies: dict[str, list[Copy]] = {}
     levels = TwoLevels(graph, workers)
+    choices: list[RowForms] = []
     for name, variable in variables.items():
         how = strategy.variables[name]
         for update in variable.updates:
@@ -71,6 +73,9 @@ def compile_strategy(graph: Graph, workers: int, strategy: SyncStrategy) -> Plan
         held = _placed(how, whole, axis, axis, workers)
         tensors.update(dict.fromkeys(variable.together, held))
         way = levels.of(variable, how, held, _everywhere(workers))
+        cut = None if how.partition is None else axis
+        place = partial(_placed_whole, how=how, workers=workers)
+        choices += row_choices(soap, variable, cut, place, held) if how.rows else ()
         operations.update(way.operations)
         tensors.update(way.tensors)
         copies.update(way.copies)
@@ -80,7 +85,7 @@ def compile_strategy(graph: Graph, workers: int, strategy: SyncStrategy) -> Plan
             and any(isinstance(part, Server) and part.proxy for part in how.parts)
         ):
             copies[name] = [Copy(_everywhere(workers), variable.readers)]
-    plan = compose(graph, workers, operations, tensors, copies=copies)
+    plan = with_rows(graph, workers, PlanForms(operations, tensors, copies), choices)
     return replace(plan, method=METHOD, rewrites=strategy.rewrites)
 
 
@@ -165,6 +170,10 @@ def _placed(how: Synchronisation, whole: Boxes, axis: int, label: Label, workers
     return Parts(tuple(parts))
 
 
+def _placed_whole(whole: Boxes, axis: int, label: Label, how: Synchronisation, workers: int) -> Form:
+    return _placed(how, whole, axis, label, workers)
+
+
 def _everywhere(workers: int) -> Steps:
     return (None,) * len(prime_factors(workers))
 
@@ -189,6 +198,7 @@ def _check(variables: Mapping[str, TrainedVariable], workers: int, strategy: Syn
             raise PlanError(f"variable {name!r} has no synchronisation; give it one")
         check_fits(variable, workers, strategy.variables[name])
         check_levels(name, workers, strategy.variables[name])
+        check_rows(variable, strategy.variables[name])
 
 
 def check_fits(variable: TrainedVariable, workers: int, how: Synchronisation) -> None:

@@ -71,6 +71,9 @@ class Synchronisation:
     rewrite: Rewrite = NO_REWRITE
     """The rewrite of its gradient. Its relay follows from the parts, see `relay`."""
 
+    rows: bool = False
+    """Whether workers exchange indices and rows if the variable is sparse and this moves less."""
+
     @property
     def relay(self) -> Relay | None:
         """Return the tensor that is relayed, if the first part has two levels."""

@@ -75,7 +75,7 @@ def strategy_document(strategy: SyncStrategy) -> dict[str, object]:
 
 
 def _written(how: Synchronisation) -> dict[str, object]:
-    rewrite = encode_rewrite(how.rewrite)
+    rewrite = {**encode_rewrite(how.rewrite), **({"rows": True} if how.rows else {})}
     if how.partition is None:
         return {**_written_part(how.parts[0]), **rewrite}
     cut = {"axis": how.partition.axis, "bounds": list(how.partition.bounds)}
@@ -93,13 +93,14 @@ def _written_part(part: Synchroniser) -> dict[str, object]:
 def _synchronisation(entry: object, variable: TrainedVariable, place: str) -> Synchronisation:
     """Read how a variable is synchronised: whole, in parts of one kind, or in parts with an entry each."""
     given = typed_object(entry, place)
-    expect_keys(given, (), place, ("cut", "parts", "workers", *_OF_PART, *REWRITE_ENTRIES))
+    expect_keys(given, (), place, ("cut", "parts", "workers", *_OF_PART, *REWRITE_ENTRIES, "rows"))
     rewrite = decode_rewrite(given, place)
-    entries = {key: value for key, value in given.items() if key not in REWRITE_ENTRIES}
+    rows = typed(given.get("rows", False), bool, f"{place}.rows")
+    entries = {key: value for key, value in given.items() if key not in (*REWRITE_ENTRIES, "rows")}
     partition = None if "cut" not in entries else _partition(entries["cut"], variable, f"{place}.cut")
     count = 1 if partition is None else len(partition.bounds) + 1
     if "parts" not in entries:
-        return Synchronisation(_equal_parts(entries, count, place), partition, rewrite)
+        return Synchronisation(_equal_parts(entries, count, place), partition, rewrite, rows)
     others = [key for key in ("workers", *_OF_PART) if key in entries]
     if others:
         raise PlanError(f"{place} has 'parts' and {others[0]!r}; write into each part what it needs")
@@ -110,7 +111,7 @@ def _synchronisation(entry: object, variable: TrainedVariable, place: str) -> Sy
     ]
     if len(parts) != count:
         raise PlanError(f"{place}.parts has {len(parts)} entries for {count} parts; write one for each")
-    return Synchronisation(tuple(parts), partition, rewrite)
+    return Synchronisation(tuple(parts), partition, rewrite, rows)
 
 
 def _equal_parts(entries: Mapping[str, object], count: int, place: str) -> tuple[Synchroniser, ...]:
