@@ -6,7 +6,7 @@ graph: `rewrite` makes it, and `plan.graph` is it. docs/methods/autodist.md has 
 
 from __future__ import annotations
 
-from .dataflow.rewrites.encoders import Cast, Rewrite
+from .dataflow.rewrites.encoders import Cast, PowerSgd, Rewrite
 from .partitioner.methods.autodist import builders
 from .partitioner.methods.autodist.compiling import compile_strategy as compile
 from .partitioner.methods.autodist.rewriting import rewrite
@@ -20,6 +20,7 @@ __all__ = [
     "AllReduce",
     "Cast",
     "Partition",
+    "PowerSgd",
     "Rewrite",
     "Server",
     "Strategy",

@@ -128,6 +128,11 @@ def _equal_parts(entries: Mapping[str, object], count: int, place: str) -> tuple
 
 
 def _synchroniser(entries: dict[str, object], place: str) -> Synchroniser:
+    if entries.get("sync") is False:
+        raise PlanError(
+            f"{place}.sync is false, but gradients are never applied in the order in which they arrive: an "
+            f"iteration has one order; write {' or '.join(SYNCHRONISERS)} and, for later gradients, a delay"
+        )
     sync = typed(entries.get("sync"), str, f"{place}.sync")
     match sync:
         case "all-reduce":

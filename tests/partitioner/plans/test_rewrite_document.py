@@ -49,6 +49,7 @@ def test_strategies_say_what_happens_to_gradients() -> None:
     ("entry", "message"),
     [
         ("{sync: all-reduce, encode: int8}", r"\['\*'\].encode.type is 'int8'; there are: float16, bfloat16"),
+        ("{sync: false}", "sync is false, but gradients are never applied in the order .* all-reduce or ps"),
         ("{sync: all-reduce, encode: 16}", r"\['\*'\].encode is 16; it must be an object"),
         ("{sync: all-reduce, encode: {feedback: true}}", "encode lacks 'type'"),
         ("{sync: all-reduce, encode: {type: float16, feedback: 1}}", "feedback is 1; it must be true or"),
