@@ -1,8 +1,8 @@
 """Tensors that go through a copy on their way, so that a plan can say where they stop.
 
 A relayed gradient is copied before its updates read it, and a relayed parameter before the forward and the
-backward pass do. The numbers are the same. What a worker computes of the copy is what it brings into its box
-of workers for its neighbours.
+backward pass do. The numbers are the same. What a worker computes of the copy is what it brings onto its host
+for its neighbours.
 """
 
 from __future__ import annotations

@@ -16,13 +16,13 @@ class AllReduce:
     group: int = 0
     """The number of the group whose messages belong together. Tofu does not merge messages yet."""
 
-    boxes: int = 1
+    hosts: int = 1
     """The number of equal groups of neighbouring workers within which gradients are summed first."""
 
     @property
     def levels(self) -> int:
-        """Return the number of boxes, 1 for one level."""
-        return self.boxes
+        """Return the number of hosts, 1 for one level."""
+        return self.hosts
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +36,11 @@ class Server:
     """Whether a worker keeps what it fetched, so that the forward and the backward pass share one fetch."""
 
     via: tuple[int, ...] = ()
-    """The worker of each box of neighbours through which gradients and the part go; none for one level."""
+    """The worker of each host of neighbours through which gradients and the part go; none for one level."""
 
     @property
     def levels(self) -> int:
-        """Return the number of boxes, 1 for one level."""
+        """Return the number of hosts, 1 for one level."""
         return max(len(self.via), 1)
 
 

@@ -14,13 +14,13 @@ from ...plans.compose import by_name
 from ...plans.rewrite_document import ENTRIES as REWRITE_ENTRIES
 from ...plans.rewrite_document import decode_rewrite, encode_rewrite
 from .compiling import check_fits
-from .level_entries import read_boxes, read_via, written_levels
+from .level_entries import read_hosts, read_via, written_levels
 from .strategy import AllReduce, Partition, Server, Synchronisation, Synchroniser, SyncStrategy, evenly
 from .variables import TrainedVariable, find_variables
 
 VERSION = 1
 SYNCHRONISERS = ("all-reduce", "ps")
-_OF_PART = ("sync", "worker", "proxy", "group", "tree", "boxes", "via")
+_OF_PART = ("sync", "worker", "proxy", "group", "tree", "hosts", "via")
 _MOST = 2**31 - 1
 
 
@@ -136,9 +136,9 @@ def _synchroniser(entries: dict[str, object], place: str) -> Synchroniser:
     sync = typed(entries.get("sync"), str, f"{place}.sync")
     match sync:
         case "all-reduce":
-            expect_keys(entries, ("sync",), place, ("group", "tree", "boxes"))
+            expect_keys(entries, ("sync",), place, ("group", "tree", "hosts"))
             group = number_between(entries.get("group", 0), f"{place}.group", 0, _MOST)
-            return AllReduce(group, read_boxes(entries, place))
+            return AllReduce(group, read_hosts(entries, place))
         case "ps":
             expect_keys(entries, ("sync", "worker"), place, ("proxy", "via"))
             worker = number_between(entries["worker"], f"{place}.worker", 0, WORKER_LIMIT - 1)

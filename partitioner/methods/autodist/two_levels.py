@@ -1,13 +1,13 @@
-"""Sums in two levels: first within boxes of neighbouring workers, then over boxes.
+"""Sums in two levels: first within hosts of neighbouring workers, then over hosts.
 
-    all-reduce    a worker sums its share of the tensor within its box, then the share of that share over
-                  boxes; its box gets each share back once, and shares it out
-    server        a worker of each box sums the whole tensor within its box, the server over boxes; each box
-                  fetches the variable once
+    all-reduce    a worker sums its share of the tensor within its host, then the share of that share over
+                  hosts; its host gets each share back once, and shares it out
+    server        a worker of each host sums the whole tensor within its host, the server over hosts; each
+                  host fetches the variable once
 
-Boxes have equally many workers. An all-reduce brings at most 2 (b - 1) / b of a tensor into each of b boxes,
-half of it on each way if there are two. These are layouts: a gradient is held in one term for each box on
-its way, and the operation that relays has its tasks on the workers through which a box is entered.
+Hosts have equally many workers. An all-reduce brings (h - 1) / h of a tensor into each of h hosts on each
+way. These are layouts: a gradient is held in one term for each host on
+its way, and the operation that relays has its tasks on the workers through which a host is entered.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ class OnTheWay:
     """The forms of operations that relay."""
 
     tensors: dict[str, Form] = field(default_factory=dict)
-    """The forms of gradients that are summed within boxes, and of copies of parameters."""
+    """The forms of gradients that are summed within hosts, and of copies of parameters."""
 
     copies: dict[str, list[Copy]] = field(default_factory=dict)
-    """The sums over boxes."""
+    """The sums over hosts."""
 
 
 class TwoLevels:
@@ -66,22 +66,22 @@ class TwoLevels:
         if relay is Relay.PARAMETER:
             (reader,) = variable.readers
             (output,) = self._operations[reader].outputs
-            found.operations[reader] = Parts(tuple(_copies_of_boxes(variable.tensor.shape, how)))
+            found.operations[reader] = Parts(tuple(_copies_of_hosts(variable.tensor.shape, how)))
             found.tensors[self._graph.tensors[output].name] = everywhere
         return found
 
     def _all_reduce(self, relay: Operation, how: Synchronisation, found: OnTheWay) -> None:
         """Add the forms of a gradient that an operation relays."""
-        shape, boxes = relay.bound.output_shapes[0], how.parts[0].levels
-        size = self._workers // boxes
+        shape, hosts = relay.bound.output_shapes[0], how.parts[0].levels
+        size = self._workers // hosts
         if max(shape, default=0) < self._workers:
             return
         within, over, back = [], [], []
         for worker in range(self._workers):
-            box, place = divmod(worker, size)
+            host, place = divmod(worker, size)
             share = _share(whole(shape), place, size)
-            within.append((worker, to_region(share), box))
-            over.append((worker, to_region(_share(share, box, boxes))))
+            within.append((worker, to_region(share), host))
+            over.append((worker, to_region(_share(share, host, hosts))))
             back.append((worker, to_region(share)))
         reduced = self._graph.tensors[relay.inputs[0]].name
         found.tensors[reduced] = Parts(tuple(within))
@@ -90,7 +90,7 @@ class TwoLevels:
 
 
 def check_levels(name: str, workers: int, how: Synchronisation) -> None:
-    """Raise PlanError naming a variable whose boxes or relaying workers do not fit."""
+    """Raise PlanError naming a variable whose hosts or relaying workers do not fit."""
     if all(part.levels == 1 for part in how.parts):
         return
     if isinstance(how.rewrite.encoder, PowerSgd):
@@ -101,20 +101,20 @@ def check_levels(name: str, workers: int, how: Synchronisation) -> None:
     kinds = {(type(part), part.levels) for part in how.parts}
     if len(kinds) > 1:
         raise PlanError(
-            f"variable {name!r} has parts with two levels and others; give all the same kind and boxes"
+            f"variable {name!r} has parts with two levels and others; give all the same kind and hosts"
         )
-    boxes = how.parts[0].levels
-    if workers % boxes or workers == boxes:
+    hosts = how.parts[0].levels
+    if workers % hosts or workers == hosts:
         raise PlanError(
-            f"variable {name!r}: {workers} workers do not make {boxes} boxes of several; use a divisor"
+            f"variable {name!r}: {workers} workers do not make {hosts} hosts of several; use a divisor"
         )
-    size = workers // boxes
+    size = workers // hosts
     for part in how.parts:
-        for box, worker in enumerate(part.via if isinstance(part, Server) else ()):
-            if worker // size != box:
+        for host, worker in enumerate(part.via if isinstance(part, Server) else ()):
+            if worker // size != host:
                 raise PlanError(
-                    f"variable {name!r} goes via worker {worker} in box {box}, which has workers "
-                    f"{box * size} to {(box + 1) * size - 1}; choose one of them"
+                    f"variable {name!r} goes via worker {worker} in host {host}, which has workers "
+                    f"{host * size} to {(host + 1) * size - 1}; choose one of them"
                 )
 
 
@@ -128,15 +128,15 @@ def _share(box: Boxes, number: int, count: int) -> Boxes:
 
 
 def _sums_at_servers(shape: Shape, how: Synchronisation) -> Iterator[tuple[int, Region, int]]:
-    """Yield the parts of a gradient that are summed within boxes, on the workers that relay them."""
+    """Yield the parts of a gradient that are summed within hosts, on the workers that relay them."""
     for part, region in zip(how.parts, _regions(shape, how), strict=True):
         assert isinstance(part, Server)
-        for box, worker in enumerate(part.via):
-            yield worker, region, box
+        for host, worker in enumerate(part.via):
+            yield worker, region, host
 
 
-def _copies_of_boxes(shape: Shape, how: Synchronisation) -> Iterator[tuple[int, Region]]:
-    """Yield the parts of a variable that enter boxes."""
+def _copies_of_hosts(shape: Shape, how: Synchronisation) -> Iterator[tuple[int, Region]]:
+    """Yield the parts of a variable that enter hosts."""
     for worker, region, _ in _sums_at_servers(shape, how):
         yield worker, region
 

@@ -111,7 +111,7 @@ def test_tables_of_recurrent_networks_are_sparse_as_well() -> None:
 def test_rows_are_neither_encoded_nor_relayed() -> None:
     for how in (
         Synchronisation((AllReduce(),), None, Rewrite(Cast("float16")), rows=True),
-        Synchronisation((AllReduce(boxes=2),), rows=True),
+        Synchronisation((AllReduce(hosts=2),), rows=True),
     ):
         with pytest.raises(PlanError, match="'table_weight' exchanges rows, which are neither encoded nor"):
             moved(how)

@@ -1,4 +1,4 @@
-"""Sums in two levels: the same bits, and few bytes between boxes."""
+"""Sums in two levels: the same bits, and few bytes between hosts."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ from .embedded import embedded
 from .recurrences import WEIGHT, Values, learned, planned, recurrence, rounded
 from .test_compiling import require_bits, trained
 
-BOXES = Machine(
-    "two boxes of four",
-    (Level("box", 1e9), Level("device", 1e10)),
+HOSTS = Machine(
+    "two hosts of four",
+    (Level("host", 1e9), Level("device", 1e10)),
     tuple(f"d{number}" for number in range(8)),
     ((0, 0, 0, 0, 1, 1, 1, 1), tuple(range(8))),
 )
@@ -52,11 +52,11 @@ def crossing(plan: Plan) -> int:
     assert plan.graph is not None
     program = lower(plan.graph, plan)
     assert program.planned_bytes == plan.cost_bytes
-    return traffic(program, BOXES).crossing_bytes[0]
+    return traffic(program, HOSTS).crossing_bytes[0]
 
 
 def entering(plan: Plan, tensor: str) -> Iterator[list[int]]:
-    """Yield, for each hop of all versions of a tensor, the elements that enter each box of four."""
+    """Yield, for each hop of all versions of a tensor, the elements that enter each host of four."""
     for version in plan.versions[tensor]:
         for hop in version.hops:
             into = [0, 0]
@@ -67,11 +67,11 @@ def entering(plan: Plan, tensor: str) -> Iterator[list[int]]:
             yield into
 
 
-def test_two_boxes_of_four_bring_half_of_a_tensor_into_each_on_each_way() -> None:
+def test_two_hosts_of_four_bring_half_of_a_tensor_into_each_on_each_way() -> None:
     graph = tofu.models.get("mlp", batch=16).training_graph()
     flat = all_reduce(graph, 8)
     flat_plan = compile_strategy(graph, 8, flat).of(graph)
-    plan = compile_strategy(graph, 8, of_all(list(flat.variables), Synchronisation((AllReduce(boxes=2),))))
+    plan = compile_strategy(graph, 8, of_all(list(flat.variables), Synchronisation((AllReduce(hosts=2),))))
     assert plan.cost_bytes == flat_plan.cost_bytes, "as many bytes in all"
     size = 128 * 784
     assert list(entering(flat_plan, "grad(fc1_weight)")) == [[2 * size] * 2] * 2
@@ -84,7 +84,7 @@ def test_two_boxes_of_four_bring_half_of_a_tensor_into_each_on_each_way() -> Non
     )
 
 
-def test_servers_reached_through_boxes_are_reached_once() -> None:
+def test_servers_reached_through_hosts_are_reached_once() -> None:
     graph = tofu.models.get("mlp", batch=16).training_graph()
     names = list(all_reduce(graph, 8).variables)
     size = sum(t.nbytes for t in graph.tensors if t.name in names)
@@ -95,7 +95,7 @@ def test_servers_reached_through_boxes_are_reached_once() -> None:
 
 
 HOWS = {
-    "all-reduce": Synchronisation((AllReduce(boxes=2),)),
+    "all-reduce": Synchronisation((AllReduce(hosts=2),)),
     "server": Synchronisation((Server(3, via=(1, 2)),)),
     "servers": Synchronisation((Server(3, via=(1, 2)), Server(0, via=(0, 3))), Partition(0, (3,))),
 }
@@ -111,11 +111,11 @@ def test_two_levels_train_the_bits_of_one_worker(network: str, how: Synchronisat
     require_bits(found, single(network, steps))
 
 
-@pytest.mark.parametrize("boxes", [2, 3])
-def test_boxes_of_any_size(boxes: int) -> None:
+@pytest.mark.parametrize("hosts", [2, 3])
+def test_hosts_of_any_size(hosts: int) -> None:
     graph = training("perceptron")
     plan = compile_strategy(
-        graph, 6, of_all(list(all_reduce(graph, 6).variables), Synchronisation((AllReduce(boxes=boxes),)))
+        graph, 6, of_all(list(all_reduce(graph, 6).variables), Synchronisation((AllReduce(hosts=hosts),)))
     )
     assert plan.graph is not None
     require_bits(trained(plan.graph, plan, 1), single("perceptron", 1))
@@ -124,7 +124,7 @@ def test_boxes_of_any_size(boxes: int) -> None:
 def test_gradients_of_time_steps_are_summed_in_two_levels() -> None:
     graph = tofu.models.get("lstm", batch=8, steps=3, hidden=16, layers=2).training_graph()
     plain = all_reduce(graph, 8)
-    plan = compile_strategy(graph, 8, of_all(list(plain.variables), Synchronisation((AllReduce(boxes=2),))))
+    plan = compile_strategy(graph, 8, of_all(list(plain.variables), Synchronisation((AllReduce(hosts=2),))))
     assert 4 * crossing(plan) == crossing(compile_strategy(graph, 8, plain).of(graph))
 
 
@@ -156,12 +156,12 @@ def test_levels_are_written_in_strategy_files() -> None:
         "strategy": 1,
         "variables": {
             "fc_weight": {"sync": "ps", "worker": 1, "via": [0, 3]},
-            "*": {"sync": "all-reduce", "tree": "two-level", "boxes": 2},
+            "*": {"sync": "all-reduce", "tree": "two-level", "hosts": 2},
         },
     }
     found = parse_strategy(document, embedded(), 4)
     assert found.variables["fc_weight"].parts == (Server(1, via=(0, 3)),)
-    assert found.variables["fc_bias"].parts == (AllReduce(boxes=2),)
+    assert found.variables["fc_bias"].parts == (AllReduce(hosts=2),)
     assert parse_strategy(strategy_document(found), embedded(), 4) == found
 
 
@@ -169,11 +169,11 @@ def test_levels_are_written_in_strategy_files() -> None:
     ("entry", "message"),
     [
         ("{sync: all-reduce, tree: ring}", "tree is 'ring'; there are: flat, two-level"),
-        ("{sync: all-reduce, tree: two-level}", "has one of 'tree: two-level' and 'boxes'; write both"),
-        ("{sync: all-reduce, boxes: 2}", "has one of 'tree: two-level' and 'boxes'; write both"),
-        ("{sync: all-reduce, tree: two-level, boxes: 1}", "boxes is 1; it must lie between 2 and"),
+        ("{sync: all-reduce, tree: two-level}", "has one of 'tree: two-level' and 'hosts'; write both"),
+        ("{sync: all-reduce, hosts: 2}", "has one of 'tree: two-level' and 'hosts'; write both"),
+        ("{sync: all-reduce, tree: two-level, hosts: 1}", "hosts is 1; it must lie between 2 and"),
         ("{sync: all-reduce, via: [0, 2]}", "unknown key 'via'"),
-        ("{sync: ps, worker: 0, via: [0]}", "via has 1 entries; write a worker for each of two boxes"),
+        ("{sync: ps, worker: 0, via: [0]}", "via has 1 entries; write a worker for each of two hosts"),
         ("{sync: ps, worker: 0, via: 2}", "via is 2; it must be a list"),
         ("{sync: ps, worker: 0, via: [0, -1]}", "via is -1; it must lie between 0 and"),
     ],
@@ -188,24 +188,24 @@ def test_hostile_entries_are_refused(tmp_path: Path, entry: str, message: str) -
 @pytest.mark.parametrize(
     ("how", "message"),
     [
-        (Synchronisation((AllReduce(boxes=3),)), "4 workers do not make 3 boxes of several"),
-        (Synchronisation((AllReduce(boxes=4),)), "4 workers do not make 4 boxes of several"),
-        (Synchronisation((Server(0, via=(0, 1)),)), "via worker 1 in box 1, which has workers 2 to 3"),
+        (Synchronisation((AllReduce(hosts=3),)), "4 workers do not make 3 hosts of several"),
+        (Synchronisation((AllReduce(hosts=4),)), "4 workers do not make 4 hosts of several"),
+        (Synchronisation((Server(0, via=(0, 1)),)), "via worker 1 in host 1, which has workers 2 to 3"),
         (
             Synchronisation((Server(0, via=(0, 2)), AllReduce()), Partition(0, (2,))),
             "has parts with two levels and others",
         ),
         (
-            Synchronisation((AllReduce(), AllReduce(boxes=2)), Partition(0, (2,))),
+            Synchronisation((AllReduce(), AllReduce(hosts=2)), Partition(0, (2,))),
             "has parts with two levels and others",
         ),
         (
-            Synchronisation((AllReduce(boxes=2),), None, Rewrite(PowerSgd(1))),
+            Synchronisation((AllReduce(hosts=2),), None, Rewrite(PowerSgd(1))),
             "exchanges factors, which are not summed in two levels",
         ),
     ],
 )
-def test_boxes_that_do_not_fit_are_refused(how: Synchronisation, message: str) -> None:
+def test_hosts_that_do_not_fit_are_refused(how: Synchronisation, message: str) -> None:
     graph = embedded()
     strategy = SyncStrategy({**all_reduce(graph, 4).variables, "fc_weight": how})
     with pytest.raises(PlanError, match=message):
