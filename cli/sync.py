@@ -89,10 +89,10 @@ def command(
     graph = loaded.training_graph(optimizer)
     chosen = _strategy(graph, workers, strategy, builder)
     plan = compile_strategy(graph, workers, chosen)
-    graph = rewrite(graph, workers, chosen)
+    before, graph = graph, rewrite(graph, workers, chosen)
     found = None if machine is None else load(machine)
     timeline = None if found is None else simulate(lower(graph, plan), found)
-    facts = {"model": loaded.name, **_figures(graph, plan, chosen)}
+    facts = {"model": loaded.name, **_figures(graph, plan, chosen, before)}
     facts["machine"] = None if found is None else found.name
     facts["step_seconds"] = None if timeline is None else timeline.seconds
     if as_json:
@@ -120,12 +120,12 @@ def _strategy(graph: Graph, workers: int, path: Path | None, builder: str | None
     return builders.BUILDERS[builder](graph, workers)
 
 
-def _figures(graph: Graph, plan: Plan, strategy: SyncStrategy) -> dict[str, Any]:
+def _figures(graph: Graph, plan: Plan, strategy: SyncStrategy, before: Graph) -> dict[str, Any]:
     """Return what `--json` prints of a plan, without its time."""
     from ..partitioner.methods.autodist.shares import shares
     from ..sync import document
 
-    found = shares(graph, plan, strategy)
+    found = shares(graph, plan, strategy, before)
     return {
         "workers": plan.workers,
         "cost_bytes": plan.cost_bytes,

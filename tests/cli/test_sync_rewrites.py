@@ -34,6 +34,7 @@ def test_a_strategy_with_encoders_is_planned_saved_and_trained(tofu: Tofu, tmp_p
     asked = ("sync", net, *shapes, "--strategy", str(tmp_path / "strategy.yaml"), "--workers", "2")
     planned = json.loads(tofu(*asked, "--save", file, "--json").output)
     weight, bias = 2 * 6 * 2, 2
+    assert planned["other_bytes"] == 0
     assert planned["cost_bytes"] == 2 * weight + (2 + 4) * bias
     checked = tofu("verify", file, net)
     assert checked.exit_code == 0, checked.output

@@ -265,3 +265,21 @@ def test_operations_of_the_forward_pass_stay() -> None:
         names = [[o.name for o in each.operations if o.phase is phase] for each in (graph, changed)]
         assert names[0] == names[1]
     assert WEIGHT.shape[0] == OUTPUTS
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        Synchronisation((AllReduce(),), None, Rewrite(PowerSgd(2), 1)),
+        Synchronisation((AllReduce(hosts=2),), None, Rewrite(Cast("float16", True))),
+        Synchronisation((Server(1, via=(1, 2)),)),
+    ],
+)
+def test_all_that_is_exchanged_counts_for_its_variable(how: Synchronisation) -> None:
+    graph = tofu.models.get("mlp", batch=16).training_graph()
+    weights = {name: how for name in all_reduce(graph, 4).variables if name.endswith("_weight")}
+    strategy = SyncStrategy({**all_reduce(graph, 4).variables, **weights})
+    plan = compile_strategy(graph, 4, strategy)
+    assert plan.graph is not None
+    found = shares(plan.graph, plan, strategy, graph)
+    assert sum(each.gradient_bytes + each.fetched_bytes for each in found) == plan.cost_bytes
