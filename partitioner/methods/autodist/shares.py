@@ -92,14 +92,15 @@ class _Exchanged:
                 continue
             found[tensor] = None
             read = self._maker[tensor].inputs if tensor in self._maker else ()
-            waiting += [each for each in read if self._graph.tensors[each].name not in self._known]
+            waiting += [each for each in read if self._is_added(each, Role.GRADIENT)]
         return [self._graph.tensors[tensor].name for tensor in found]
 
     def for_readers(self, variable: TrainedVariable) -> list[str]:
         """Return a variable and the copies of it that were added for its readers."""
         made = [tensor for name in variable.readers for tensor in self._operations[name].outputs]
-        added = [self._graph.tensors[tensor] for tensor in made]
-        copies = [
-            each.name for each in added if each.name not in self._known and each.role is Role.ACTIVATION
-        ]
+        copies = [self._graph.tensors[t].name for t in made if self._is_added(t, Role.ACTIVATION)]
         return [variable.tensor.name, *copies]
+
+    def _is_added(self, tensor: int, role: Role) -> bool:
+        found = self._graph.tensors[tensor]
+        return found.role is role and found.name not in self._known
