@@ -61,10 +61,27 @@ class Rewrite:
     relay: Relay | None = None
     """The tensor of which a copy is made on its way; None if there is none."""
 
+    parts: PartedRewrite | None = None
+    """The rewrites of parts, in place of an encoder and a delay; None if all elements have the same."""
+
     def __post_init__(self) -> None:
         """Raise GraphError for a negative delay."""
         if self.delay < 0:
             raise GraphError(f"a gradient cannot be delayed by {self.delay} iterations; use 0 or more")
+
+
+@dataclass(frozen=True, slots=True)
+class PartedRewrite:
+    """Rewrites of the parts of a gradient along one dimension."""
+
+    axis: int
+    """The dimension."""
+
+    bounds: tuple[int, ...]
+    """The places between neighbouring parts, in ascending order."""
+
+    rewrites: tuple[Rewrite, ...]
+    """The rewrite of each part, which has no relay and no parts itself."""
 
 
 NO_REWRITE = Rewrite()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
+from functools import partial
 
 from ...errors import GraphError
 from ...support.wording import alternatives
@@ -12,6 +13,7 @@ from .delays import delayed
 from .edit import GraphEdit
 from .encoders import Cast, Encoder, PowerSgd, Relay, Rewrite
 from .gradients import UpdatingGradient, gradient_of, updating_gradients
+from .parts import rewritten_parts
 from .power_sgd import exchange_factors
 from .relays import relay_parameter, relayed_gradient
 from .replicas import LocalGradients
@@ -45,6 +47,14 @@ def rewritten(
 
 def _rewrite(edit: GraphEdit, local: LocalGradients, gradient: UpdatingGradient, rewrite: Rewrite) -> None:
     found = gradient.tensor
+    if rewrite.parts is not None:
+        terms = local.of(gradient.tensor)
+        name = edit.tensors[gradient.tensor].name
+        edit.rename(gradient.tensor, f"whole({name})")
+        exchange = partial(_exchanged, edit)
+        found = rewritten_parts(
+            edit, terms, rewrite.parts, gradient.variable, name, gradient.updates, exchange
+        )
     if rewrite.encoder is not None:
         terms = local.of(gradient.tensor)
         name = edit.tensors[gradient.tensor].name

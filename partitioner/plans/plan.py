@@ -40,8 +40,7 @@ from ..layouts.step_split import Layout, Strategies, check_strategies, is_steppe
 from .assignment import Tasks, Versions
 from .form_document import decode_form, encode_form
 from .origin import PlanOrigin
-from .rewrite_document import ENTRIES as REWRITE_ENTRIES
-from .rewrite_document import decode_rewrite, encode_rewrite
+from .rewrite_document import decode_planned, encode_rewrite
 from .sampling import Sampling
 from .space import SPLIT, Space, parse_feed
 from .unproven import ENTRIES_COUNTED, UnprovenStep
@@ -525,13 +524,8 @@ def _sampling(value: object) -> Sampling:
 
 
 def _rewrites(value: object) -> dict[str, Rewrite]:
-    found = {}
-    for name, entry in typed_object(value, "rewrites").items():
-        place = f"rewrites[{name!r}]"
-        entries = typed_object(entry, place)
-        expect_keys(entries, (), place, (*REWRITE_ENTRIES, "relay"))
-        found[name] = decode_rewrite(entries, place)
-    return found
+    listed = typed_object(value, "rewrites")
+    return {name: decode_planned(entry, f"rewrites[{name!r}]") for name, entry in listed.items()}
 
 
 def _space(value: object) -> Space:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from ...dataflow.element_types import MIXED
-from ...dataflow.rewrites.encoders import Cast, Encoder, PowerSgd, Relay, Rewrite
+from ...dataflow.rewrites.encoders import Cast, Encoder, PartedRewrite, PowerSgd, Relay, Rewrite
 from ...errors import PlanError
 from ...support.strict_documents import expect_keys, number_between, typed, typed_object
 from ...support.wording import alternatives
@@ -15,6 +16,9 @@ ENTRIES = ("encode", "delay")
 
 DELAY_LIMIT = 1024
 """The longest delay that a file may ask for: every iteration of it keeps a gradient in memory."""
+
+EXTENT_LIMIT = 1 << 40
+"""The largest bound between parts."""
 
 RANK_LIMIT = 1024
 """The highest rank that a file may ask for: every column is made orthogonal by operations of its own."""
@@ -29,6 +33,10 @@ def encode_rewrite(rewrite: Rewrite) -> dict[str, object]:
         entries["delay"] = rewrite.delay
     if rewrite.relay is not None:
         entries["relay"] = str(rewrite.relay)
+    if rewrite.parts is not None:
+        listed = [encode_rewrite(each) for each in rewrite.parts.rewrites]
+        axis, bounds = rewrite.parts.axis, list(rewrite.parts.bounds)
+        entries["parts"] = {"axis": axis, "bounds": bounds, "rewrites": listed}
     return entries
 
 
@@ -36,7 +44,37 @@ def decode_rewrite(entries: Mapping[str, object], place: str) -> Rewrite:
     """Read the entries of a rewrite among others. Raises PlanError naming the entry that is wrong."""
     encoder = _encoder(entries["encode"], f"{place}.encode") if "encode" in entries else None
     delay = number_between(entries.get("delay", 0), f"{place}.delay", 0, DELAY_LIMIT)
-    return Rewrite(encoder, delay, _relay(entries["relay"], f"{place}.relay") if "relay" in entries else None)
+    relay = _relay(entries["relay"], f"{place}.relay") if "relay" in entries else None
+    return Rewrite(encoder, delay, relay)
+
+
+def decode_planned(value: object, place: str) -> Rewrite:
+    """Read the rewrite of a plan. Raises PlanError naming the entry that is wrong."""
+    entries = typed_object(value, place)
+    expect_keys(entries, (), place, (*ENTRIES, "relay", "parts"))
+    rewrite = decode_rewrite(entries, place)
+    return (
+        replace(rewrite, parts=_parts(entries["parts"], f"{place}.parts")) if "parts" in entries else rewrite
+    )
+
+
+def _parts(value: object, place: str) -> PartedRewrite:
+    entries = typed_object(value, place)
+    expect_keys(entries, ("axis", "bounds", "rewrites"), place)
+    bounds: list[object] = typed(entries["bounds"], list, f"{place}.bounds")
+    listed: list[object] = typed(entries["rewrites"], list, f"{place}.rewrites")
+    if len(listed) != len(bounds) + 1:
+        raise PlanError(f"{place}.rewrites has {len(listed)} entries for {len(bounds) + 1} parts")
+    rewrites = []
+    for number, each in enumerate(listed):
+        part = typed_object(each, f"{place}.rewrites[{number}]")
+        expect_keys(part, (), f"{place}.rewrites[{number}]", ENTRIES)
+        rewrites.append(decode_rewrite(part, f"{place}.rewrites[{number}]"))
+    return PartedRewrite(
+        number_between(entries["axis"], f"{place}.axis", 0, 63),
+        tuple(number_between(bound, f"{place}.bounds", 0, EXTENT_LIMIT) for bound in bounds),
+        tuple(rewrites),
+    )
 
 
 def _encoded(encoder: Encoder) -> dict[str, object]:

@@ -31,6 +31,7 @@ from ...plans.plan import Plan, require_graph, require_workers
 from ...problem.sequences import by_batch
 from ..flexflow.soap import Soap, find_soap
 from ..meshes.indexing import indexing
+from .part_rewrites import HeldParts, check_part_rewrites
 from .rewriting import overwritten_by_samples, rewrite
 from .rows import PlanForms, RowForms, check_rows, row_choices, with_rows
 from .strategy import AllReduce, Server, Synchronisation, SyncStrategy
@@ -63,6 +64,7 @@ def compile_strategy(graph: Graph, workers: int, strategy: SyncStrategy) -> Plan
     tensors = _base_tensors(soap, terms)
     copies: dict[str, list[Copy]] = {}
     levels = TwoLevels(graph, workers)
+    held_parts = HeldParts(graph)
     choices: list[RowForms] = []
     for name, variable in variables.items():
         how = strategy.variables[name]
@@ -78,6 +80,11 @@ def compile_strategy(graph: Graph, workers: int, strategy: SyncStrategy) -> Plan
         choices += row_choices(soap, variable, cut, place, held) if how.rows else ()
         operations.update(way.operations)
         tensors.update(way.tensors)
+        if how.part_rewrites:
+            joined, of_parts = held_parts.of(variable, how, _everywhere(workers))
+            operations.update(of_parts.operations)
+            operations[joined.name] = _updating(variable, joined, how, workers)
+            tensors.update(of_parts.tensors)
         copies.update(way.copies)
         if (
             how.relay is None
@@ -197,8 +204,6 @@ def _check(variables: Mapping[str, TrainedVariable], workers: int, strategy: Syn
         if name not in strategy.variables:
             raise PlanError(f"variable {name!r} has no synchronisation; give it one")
         check_fits(variable, workers, strategy.variables[name])
-        check_levels(name, workers, strategy.variables[name])
-        check_rows(variable, strategy.variables[name])
 
 
 def check_fits(variable: TrainedVariable, workers: int, how: Synchronisation) -> None:
@@ -235,3 +240,6 @@ def check_fits(variable: TrainedVariable, workers: int, how: Synchronisation) ->
         raise PlanError(
             f"variable {name!r} keeps the parts of some servers and not of others; give all the same proxy"
         )
+    check_levels(name, workers, how)
+    check_rows(variable, how)
+    check_part_rewrites(variable, how)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
-from ....dataflow.rewrites.encoders import NO_REWRITE, Relay, Rewrite
+from ....dataflow.rewrites.encoders import NO_REWRITE, PartedRewrite, Relay, Rewrite
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +71,9 @@ class Synchronisation:
     rewrite: Rewrite = NO_REWRITE
     """The rewrite of its gradient. Its relay follows from the parts, see `relay`."""
 
+    part_rewrites: tuple[Rewrite, ...] = ()
+    """The rewrite of the gradient of each part; none if all have `rewrite`."""
+
     rows: bool = False
     """Whether workers exchange indices and rows if the variable is sparse and this moves less."""
 
@@ -81,6 +84,14 @@ class Synchronisation:
         if part.levels == 1:
             return None
         return Relay.GRADIENT if isinstance(part, AllReduce) else Relay.PARAMETER
+
+    @property
+    def whole_rewrite(self) -> Rewrite:
+        """Return the rewrite of the gradient with its relay and with those of parts."""
+        if not self.part_rewrites or self.partition is None:
+            return replace(self.rewrite, relay=self.relay)
+        parts = PartedRewrite(self.partition.axis, self.partition.bounds, self.part_rewrites)
+        return replace(self.rewrite, relay=self.relay, parts=parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +104,7 @@ class SyncStrategy:
     @property
     def rewrites(self) -> dict[str, Rewrite]:
         """Return the rewrites of the gradients of variables, of those that have any."""
-        found = {name: replace(how.rewrite, relay=how.relay) for name, how in self.variables.items()}
+        found = {name: how.whole_rewrite for name, how in self.variables.items()}
         return {name: each for name, each in found.items() if each != NO_REWRITE}
 
 

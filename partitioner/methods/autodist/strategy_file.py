@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ....dataflow.graph import Graph
+from ....dataflow.rewrites.encoders import NO_REWRITE
 from ....errors import PlanError
 from ....machines.machine import WORKER_LIMIT
 from ....support.strict_documents import expect_keys, number_between, read_document, typed, typed_object
@@ -79,7 +80,9 @@ def _written(how: Synchronisation) -> dict[str, object]:
     if how.partition is None:
         return {**_written_part(how.parts[0]), **rewrite}
     cut = {"axis": how.partition.axis, "bounds": list(how.partition.bounds)}
-    return {"cut": cut, "parts": [_written_part(part) for part in how.parts], **rewrite}
+    own = map(encode_rewrite, how.part_rewrites or (NO_REWRITE,) * len(how.parts))
+    parts = [{**_written_part(part), **each} for part, each in zip(how.parts, own, strict=True)]
+    return {"cut": cut, "parts": parts, **rewrite}
 
 
 def _written_part(part: Synchroniser) -> dict[str, object]:
@@ -100,18 +103,23 @@ def _synchronisation(entry: object, variable: TrainedVariable, place: str) -> Sy
     partition = None if "cut" not in entries else _partition(entries["cut"], variable, f"{place}.cut")
     count = 1 if partition is None else len(partition.bounds) + 1
     if "parts" not in entries:
-        return Synchronisation(_equal_parts(entries, count, place), partition, rewrite, rows)
+        return Synchronisation(_equal_parts(entries, count, place), partition, rewrite, rows=rows)
     others = [key for key in ("workers", *_OF_PART) if key in entries]
     if others:
         raise PlanError(f"{place} has 'parts' and {others[0]!r}; write into each part what it needs")
     listed: list[object] = typed(entries["parts"], list, f"{place}.parts")
-    parts = [
-        _synchroniser(typed_object(part, f"{place}.parts[{number}]"), f"{place}.parts[{number}]")
-        for number, part in enumerate(listed)
-    ]
+    parts, own = [], []
+    for number, part in enumerate(listed):
+        here = f"{place}.parts[{number}]"
+        of_part = typed_object(part, here)
+        own.append(decode_rewrite({k: v for k, v in of_part.items() if k in REWRITE_ENTRIES}, here))
+        parts.append(_synchroniser({k: v for k, v in of_part.items() if k not in REWRITE_ENTRIES}, here))
     if len(parts) != count:
         raise PlanError(f"{place}.parts has {len(parts)} entries for {count} parts; write one for each")
-    return Synchronisation(tuple(parts), partition, rewrite, rows)
+    if len(own) == 1 and rewrite == NO_REWRITE:
+        return Synchronisation(tuple(parts), partition, own[0], rows=rows)
+    part_rewrites = tuple(own) if any(each != NO_REWRITE for each in own) else ()
+    return Synchronisation(tuple(parts), partition, rewrite, part_rewrites, rows)
 
 
 def _equal_parts(entries: Mapping[str, object], count: int, place: str) -> tuple[Synchroniser, ...]:

@@ -45,6 +45,12 @@ def test_strategies_say_what_happens_to_gradients() -> None:
     assert parse_strategy(strategy_document(found), GRAPH, 4) == found
 
 
+def test_the_only_part_is_the_whole() -> None:
+    document = {"strategy": 1, "variables": {"*": {"parts": [{"sync": "all-reduce", "delay": 1}]}}}
+    found = parse_strategy(document, GRAPH, 4).variables["fc_bias"]
+    assert found == Synchronisation((AllReduce(),), None, Rewrite(delay=1))
+
+
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
@@ -59,7 +65,14 @@ def test_strategies_say_what_happens_to_gradients() -> None:
         ("{sync: all-reduce, delay: -1}", r"\['\*'\].delay is -1; it must lie between 0 and 1024"),
         ("{sync: all-reduce, delay: 99999}", "delay is 99999; it must lie between 0 and 1024"),
         ("{sync: all-reduce, delay: 1.5}", "delay is 1.5; it must be an integer"),
-        ("{parts: [{sync: all-reduce, delay: 1}]}", r"\['\*'\].parts\[0\] has an unknown key 'delay'"),
+        (
+            "{parts: [{sync: all-reduce, delay: x}]}",
+            r"\['\*'\].parts\[0\].delay is \"x\"; it must be an integer",
+        ),
+        (
+            "{cut: {axis: 0, parts: 2}, parts: [{sync: all-reduce, delay: 1}, {sync: all-reduce}], delay: 1}",
+            r"\['\*'\].* so the whole has no encoder, no delay",
+        ),
     ],
 )
 def test_hostile_entries_are_refused(tmp_path: Path, entry: str, message: str) -> None:
