@@ -1,8 +1,8 @@
 """Gradients in parts along one dimension, each with a rewrite of its own.
 
 local[p][r]   = the elements of local[r] between two bounds
-gradient[p]   = what becomes of the sum of local[p][r] over r: encoded, delayed, or as it is
-gradient      = all parts next to each other, each of which is read where it is held
+gradient[p]   = the sum of local[p][r] over r, which may be encoded and delayed
+gradient      = all parts next to each other, as they are held
 """
 
 from __future__ import annotations
