@@ -2,7 +2,7 @@
 
 local[p][r]   = the elements of local[r] between two bounds
 gradient[p]   = the sum of local[p][r] over r, which may be encoded and delayed
-gradient      = all parts next to each other, as they are held
+gradient      = all parts next to each other
 """
 
 from __future__ import annotations
