@@ -25,6 +25,7 @@ from .partitioner import (
     simulation,
 )
 from .partitioner.lowering.arenas import Arenas
+from .partitioner.methods.autodist.rewriting import rewrite
 from .partitioner.methods.frontier import WHOLE, Frontier, Measured, Measures, find_frontier
 from .partitioner.methods.limit import Limit, parse_limit
 from .partitioner.methods.manual import Layouts
@@ -341,7 +342,7 @@ class Module(module.TrainableModule):
         module.fit(tofu.ArrayIterator(images, labels, batch_size=64), num_epoch=10, learning_rate=0.1)
 
     `method` names the search. `memory` is the most that a worker may hold, in bytes or as text such as
-    `12GB`; the search looks for a plan that fits, see `partition`. On GPUs `dtype` may be float16 or
+    `12GB`; the search looks for a plan that fits, see `partition`. `dtype` may be float16 or
     bfloat16: large activations and gradients are stored in that type, and gradients are multiplied by
     `loss_scale`. With `recompute` above 1, activations are computed again in the backward pass, in that many
     segments, see `training_graph`. With `plan` it trains as that plan says, which was made for this symbol,
@@ -403,6 +404,7 @@ class Module(module.TrainableModule):
 
     def _partition(self, graph: Graph, workers: int) -> PartitionedGraph:
         given = self._plan if any(map(graph.learns, graph.operations)) else None
+        graph = graph if given is None else rewrite(graph, workers, given)
         plan = given or self._searched(graph, workers)
         self.plans[plan.fingerprint] = plan
         return lower(graph, plan)

@@ -1,12 +1,15 @@
 """For those who choose how each variable is synchronised: AutoDist's strategies and builders.
 
-`compile` makes the plan of a strategy. docs/methods/autodist.md has examples.
+`compile` makes the plan of a strategy. If the strategy encodes or delays gradients, the plan is for another
+graph: `rewrite` makes it, and `plan.graph` is it. docs/methods/autodist.md has examples.
 """
 
 from __future__ import annotations
 
+from .dataflow.rewrites.encoders import Cast, PowerSgd, Rewrite
 from .partitioner.methods.autodist import builders
 from .partitioner.methods.autodist.autodist_text import parse_autodist_text as parse_autodist
+from .partitioner.methods.autodist.rewriting import rewrite
 from .partitioner.methods.autodist.strategy import AllReduce, Partition, Server, Synchronisation, evenly
 from .partitioner.methods.autodist.strategy import SyncStrategy as Strategy
 from .partitioner.methods.autodist.strategy_file import parse_strategy as parse
@@ -16,7 +19,10 @@ from .partitioner.methods.synchronise import synchronise as compile
 
 __all__ = [
     "AllReduce",
+    "Cast",
     "Partition",
+    "PowerSgd",
+    "Rewrite",
     "Server",
     "Strategy",
     "Synchronisation",
@@ -27,4 +33,5 @@ __all__ = [
     "parse",
     "parse_autodist",
     "read",
+    "rewrite",
 ]

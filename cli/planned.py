@@ -81,12 +81,15 @@ class Planned:
         return graph, plan
 
     def graph(self, plan: Plan, model: str | None) -> Graph:
-        """Return the training graph of MODEL, or of the model that the plan file names.
+        """Return the training graph of MODEL, or of the plan file's model, rewritten as the plan says.
 
         Raises PlanError if neither names a model.
         """
+        from ..sync import rewrite
+
         name, source = model_name(plan, model), plan.source
-        return self.graph_of(name, source if source is not None and source.model == name else None)
+        graph = self.graph_of(name, source if source is not None and source.model == name else None)
+        return rewrite(graph, plan.workers, plan)
 
     def source(self, model: str, recorded: PlanOrigin | None = None) -> PlanOrigin:
         """Return what a plan file records of the graph; what is left out is as for `graph_of`."""

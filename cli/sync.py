@@ -87,6 +87,7 @@ def command(
     from ..reports.synchronisation import show
     from ..simulator import simulate
     from ..sync import compile as compile_strategy
+    from ..sync import rewrite
     from .json_output import print_json
     from .target import load_model
 
@@ -99,8 +100,9 @@ def command(
     found = None if machine is None else load(machine)
     chosen = _strategy(graph, workers, strategy, builder, found)
     plan = compile_strategy(graph, workers, chosen, base)
+    before, graph = graph, rewrite(graph, workers, chosen)
     timeline = None if found is None else simulate(lower(graph, plan), found)
-    facts = {"model": loaded.name, **_figures(graph, plan, chosen)}
+    facts = {"model": loaded.name, **_figures(graph, plan, chosen, before)}
     facts["machine"] = None if found is None else found.name
     facts["step_seconds"] = None if timeline is None else timeline.seconds
     if as_json:
@@ -130,12 +132,12 @@ def _strategy(
     return builders.BUILDERS[builder](graph, workers)
 
 
-def _figures(graph: Graph, plan: Plan, strategy: SyncStrategy) -> dict[str, Any]:
+def _figures(graph: Graph, plan: Plan, strategy: SyncStrategy, before: Graph) -> dict[str, Any]:
     """Return what `--json` prints of a plan, without its time."""
     from ..partitioner.methods.autodist.shares import shares
     from ..sync import document
 
-    found = shares(graph, plan, strategy)
+    found = shares(graph, plan, strategy, before)
     return {
         "workers": plan.workers,
         "cost_bytes": plan.cost_bytes,

@@ -167,8 +167,8 @@ def command(
         raise click.UsageError("--hold-out, --steps, --level, --vocabulary and --resize need --data")
     if resume and checkpoint is None:
         raise click.UsageError("--resume needs --checkpoint, the folder to continue from")
-    if device == "cpu" and (eager or tf32 or dtype != "float32"):
-        raise click.UsageError("--eager, --tf32 and --dtype need --device gpu")
+    if device == "cpu" and (eager or tf32):
+        raise click.UsageError("--eager and --tf32 need --device gpu")
     check_unroll(accumulate, unroll)
     plan = None if plan_file is None else plan_to_follow(context, plan_file)
     workers = workers if plan is None else plan.workers

@@ -24,14 +24,7 @@ class BufferViews(Generic[View]):
     def part(self, worker: int, buffer: int, region: Region) -> View:
         """Return the part of a buffer that holds `region` of its tensor."""
         held = self.partitioned.programs[worker].buffers[buffer].region
-        whole: Any = self.views[worker][buffer]
-        if region == held:
-            return whole  # type: ignore[no-any-return]
-        place: list[Any] = [Ellipsis]  # so that a tensor without dimensions also gives a view
-        for (lower, upper), (start, _) in zip(region, held, strict=True):
-            place.append(slice(lower - start, upper - start))
-        part: View = whole[tuple(place)]
-        return part
+        return part_of(self.views[worker][buffer], held, region)
 
     def call(self, worker: int, instruction: Compute, workspace: Workspace | None = None) -> KernelCall:
         """Return an instruction's call on its worker's buffers, with new scratch unless some is given."""
@@ -46,3 +39,15 @@ class BufferViews(Generic[View]):
         outputs: Any = tuple([self.views[worker][buffer] for buffer in instruction.outputs])
         box = dict(zip(bound.variables, instruction.box, strict=True))
         return KernelCall(bound, box, inputs, regions, outputs, workspace or Workspace())
+
+
+def part_of(whole: View, held: Region, region: Region) -> View:
+    """Return the part of a view of `held` that holds `region`."""
+    if region == held:
+        return whole
+    place: list[Any] = [Ellipsis]  # so that a tensor without dimensions also gives a view
+    for (lower, upper), (start, _) in zip(region, held, strict=True):
+        place.append(slice(lower - start, upper - start))
+    view: Any = whole
+    part: View = view[tuple(place)]
+    return part

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..dataflow.element_types import MIXED
 from ..errors import ExecutionError
 from ..programs.memory import MemoryPlan
 from ..programs.program import PartitionedGraph
@@ -46,7 +45,6 @@ def _on_processor(threads: int | None) -> MakeEngine:
         from ..programs.schedule import schedule
         from .numpy_engine import NumpyEngine
 
-        require_wide(partitioned)
         return NumpyEngine(
             partitioned,
             memory,
@@ -56,17 +54,6 @@ def _on_processor(threads: int | None) -> MakeEngine:
         )
 
     return make
-
-
-def require_wide(partitioned: PartitionedGraph) -> None:
-    """Raise ExecutionError for a graph with 16-bit tensors, for which NumPy would also compute in 16 bits."""
-    graph = partitioned.graph
-    narrow = next((tensor for tensor in graph.tensors if tensor.dtype in MIXED), None)
-    if narrow is not None:
-        raise ExecutionError(
-            f"graph '{graph.name}' stores '{narrow.name}' in {narrow.dtype}, but the processor's engine "
-            "stores float32 only: run it on GPUs (context=tofu.gpu(0)), or leave the dtype at float32"
-        )
 
 
 def _on_cards(cards: tuple[int, ...], eager: bool, tf32: bool) -> MakeEngine:

@@ -29,7 +29,6 @@ from ..programs.instruction_work import box_sizes, computations, count_work, kin
 from ..programs.memory import MemoryPlan
 from ..programs.program import PartitionedGraph
 from ..programs.schedule import Schedule, schedule
-from .choose_engine import require_wide
 from .engine import MakeEngine, Watch
 from .executor import Executor
 from .initializer import Uniform, generator, initial_value
@@ -112,7 +111,6 @@ def measure_instructions(
     engines: list[tuple[NumpyEngine, Schedule]] = []
 
     def make(partitioned: PartitionedGraph, memory: MemoryPlan, watch: Watch) -> NumpyEngine:
-        require_wide(partitioned)
         waits = schedule(partitioned, memory)
         watched = replace(watch, seconds=moments)
         engine = NumpyEngine(partitioned, memory, waits, watch=watched, threads=None)

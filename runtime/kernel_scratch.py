@@ -21,7 +21,6 @@ import numpy as np
 
 from ..analyzer.bind.bound import Bound
 from ..analyzer.indices.region import Interval, Region, Shape
-from ..dataflow.element_types import MIXED
 from ..dataflow.graph import Graph, Operation
 from ..operators.kernels.kernel import Array, KernelCall
 from ..operators.kernels.workspace import Workspace
@@ -30,7 +29,8 @@ from ..programs.program import Compute, Lane, MultiFetch, PartitionedGraph, Redu
 from ..tdl.ast import Description, Element, Index, Variable
 from ..tdl.traverse import variable_names, walk
 from .buffer_views import BufferViews
-from .collectives import FetchedBytes, Transfer, fixed_order_reduce
+from .collectives import FetchedBytes
+from .reductions import reduction
 
 Views = Mapping[int, Mapping[int, Array]]
 
@@ -47,18 +47,13 @@ class _Need:
 
 
 class KernelScratch:
-    """The workspace of the processor's kernels. Equal calls are prepared once, also if programs share them.
-
-    Graphs with tensors of 16 bits run on cards only; for them the workspace counts as nothing.
-    """
+    """The workspace of the kernels. Equal calls are prepared once, also if programs share them."""
 
     def __init__(self) -> None:
         self._known: dict[Hashable, _Need] = {}
 
     def workspace_bytes(self, partitioned: PartitionedGraph, memory: MemoryPlan) -> tuple[int, ...]:
         """Return the workspace of each worker, as the processor's engine reports it."""
-        if any(tensor.dtype in MIXED for tensor in partitioned.graph.tensors):
-            return (0,) * partitioned.workers
         return tuple(
             self._of_worker(partitioned, offsets, worker) for worker, offsets in enumerate(memory.offsets)
         )
@@ -100,10 +95,8 @@ class KernelScratch:
         """
         bound, tensors = operation.bound, graph.tensors
         tensor_of = {name: operation.inputs[place] for place, name in bound.read_places}
-        if any(tensors[tensor].dtype in MIXED for tensor in (*tensor_of.values(), *operation.outputs)):
-            return 0
         arrays = {
-            name: np.empty(_lengths(region), tensors[tensor_of[name]].dtype)
+            name: np.empty(_lengths(region), measured_as(tensors[tensor_of[name]].dtype))
             for name, region in inputs.items()
         }
         made = []
@@ -113,7 +106,9 @@ class KernelScratch:
                 for name, read in inputs.items()
                 if number in shared and tensor_of[name] == tensors[output].alias and read == region
             ]
-            made.append(arrays[over[0]] if over else np.empty(_lengths(region), tensors[output].dtype))
+            made.append(
+                arrays[over[0]] if over else np.empty(_lengths(region), measured_as(tensors[output].dtype))
+            )
         names = bound.description.tensor_names
         used = [*(arrays.get(name) for name in names), *made]
         reads = [
@@ -128,6 +123,11 @@ class KernelScratch:
             bound.prepare(KernelCall(bound, of_box, arrays, inputs, tuple(made), workspace))
             self._known[key] = _Need(workspace.used_bytes, workspace.kept_bytes)
         return self._known[key].scratch_bytes
+
+
+def measured_as(dtype: str) -> np.dtype[Any]:
+    """Return a type whose kernels take as much memory: float16 for bfloat16, which NumPy lacks."""
+    return np.dtype("float16" if dtype == "bfloat16" else dtype)
 
 
 def _compute_key(
@@ -205,19 +205,8 @@ class _Calls:
         for worker, buffer in held:
             memory = np.empty(self._nbytes(worker, buffer), np.uint8)
             arrays.setdefault(worker, {})[buffer] = self._array(worker, buffer, memory)
-        views, workspace = self._views(arrays), Workspace()
-        terms = [
-            [
-                Transfer(
-                    views.part(piece.worker, piece.buffer, piece.region),
-                    views.part(self.worker, instruction.target, piece.region),
-                    remote=False,
-                )
-                for piece in part
-            ]
-            for part in instruction.parts
-        ]
-        fixed_order_reduce(instruction.reducer, terms, FetchedBytes(), workspace)
+        workspace = Workspace()
+        reduction(self._views(arrays), self.worker, instruction, FetchedBytes(), workspace)
         return _Need(workspace.used_bytes, 0)
 
     def _form(self, worker: int, buffer: int) -> Hashable:
@@ -229,7 +218,7 @@ class _Calls:
 
     def _array(self, worker: int, buffer: int, memory: Array) -> Array:
         held = self.partitioned.programs[worker].buffers[buffer]
-        array: Array = memory.view(self.partitioned.graph.tensors[held.tensor].dtype)
+        array: Array = memory.view(measured_as(self.partitioned.graph.tensors[held.tensor].dtype))
         return array.reshape(_lengths(held.region))
 
     def _views(self, arrays: Views) -> BufferViews[Array]:

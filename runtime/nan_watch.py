@@ -7,7 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..analyzer.indices.region import Region
+from ..dataflow.element_types import host_type
 from ..operators.kernels.kernel import Array
+from ..operators.kernels.narrow import wide_type
 from ..programs.clock import writes
 from ..programs.program import PartitionedGraph
 from .collectives import Step
@@ -26,7 +28,7 @@ def watched(
         targets = [
             (partitioned.graph.tensors[held.tensor].name, buffers[worker][held.index], held.region)
             for held in map(program.buffers.__getitem__, writes(instruction))
-            if buffers[worker][held.index].dtype.kind == "f"
+            if host_type(partitioned.graph.tensors[held.tensor].dtype).kind == "f"
         ]
         found.append(_watched(step, targets) if targets else step)
     return tuple(found)
@@ -45,7 +47,7 @@ def _watched(step: Step, targets: Sequence[tuple[str, Array, Region]]) -> Step:
 def first_nan(name: str, array: Array, region: Region) -> str | None:
     """Find the first NaN in a tensor's region, as `name[2, 0]`; None if there is none."""
     with np.errstate(all="ignore"):
-        total = array.sum()
+        total = array.sum(dtype=wide_type([array]))
     if total == total:
         return None
     # the sum of infinities of both signs is NaN too

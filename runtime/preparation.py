@@ -14,6 +14,7 @@ from typing import assert_never
 
 import numpy as np
 
+from ..dataflow.element_types import storage_type
 from ..errors import ExecutionError
 from ..operators.kernels.kernel import Array
 from ..operators.kernels.workspace import Workspace
@@ -31,7 +32,8 @@ from ..programs.program import (
 )
 from ..support.gc_pause import gc_paused
 from .buffer_views import BufferViews
-from .collectives import FetchedBytes, Step, Transfer, fixed_order_reduce, multi_fetch
+from .collectives import FetchedBytes, Step, Transfer, multi_fetch
+from .reductions import reduction
 
 Buffers = Sequence[Sequence[Array]]
 
@@ -98,7 +100,7 @@ def allocate(partitioned: PartitionedGraph, memory: MemoryPlan) -> list[list[Arr
         views.append(
             [
                 arena[offset : offset + buffer.nbytes]
-                .view(partitioned.graph.tensors[buffer.tensor].dtype)
+                .view(storage_type(partitioned.graph.tensors[buffer.tensor].dtype))
                 .reshape([upper - lower for lower, upper in buffer.region])
                 for offset, buffer in zip(offsets, program.buffers, strict=True)
             ]
@@ -145,8 +147,7 @@ class _Preparation:
                 transfers = self._transfers(instruction.target, instruction.pieces)
                 return multi_fetch(transfers, self._traffic)
             case Reduce():
-                terms = [self._transfers(instruction.target, part) for part in instruction.parts]
-                return fixed_order_reduce(instruction.reducer, terms, self._traffic, workspace)
+                return reduction(self._placed, self._worker, instruction, self._traffic, workspace)
             case Compute():
                 bound = self._partitioned.graph.operations[instruction.operation].bound
                 return bound.prepare(self._placed.call(self._worker, instruction, workspace))

@@ -41,7 +41,7 @@ class Workspace:
     def __init__(self, nbytes: int = 0) -> None:
         self._block = aligned_bytes(nbytes)
         self._kept: dict[int, Array] = {}
-        self._next = 0
+        self._first = self._next = 0
         self.used_bytes = 0
 
     @property
@@ -61,11 +61,15 @@ class Workspace:
 
     def restart(self) -> None:
         """Begin another kernel."""
-        self._next = self.used_bytes = 0
+        self._first = self._next = self.used_bytes = 0
+
+    def hold(self) -> None:
+        """Keep what was taken so far from the parts of the kernel: `rewind` goes back to here."""
+        self._first = self._next
 
     def rewind(self) -> None:
         """Begin a part of the same kernel that runs after the parts before it, in the same scratch."""
-        self._next = 0
+        self._next = self._first
 
     def array(self, shape: Iterable[int], dtype: npt.DTypeLike) -> Array:
         """Return scratch for the kernel being prepared; it does not outlast a run."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from math import prod
 from typing import Any
 
@@ -18,6 +18,7 @@ from ...support.memory import allocating, require_memory
 from ...tdl.numbers import real_array
 from ..derive import derive
 from ..kernels.kernel import Array, Kernel, KernelCall, Run, prepared, view_of
+from ..kernels.narrow import is_narrow, widened
 from .contraction import Factors, contraction
 from .opaque_kernels import Functions, compute_by_parts, has_parts
 
@@ -56,6 +57,8 @@ class BoundOperator(Bound):
     def _prepare(self, call: KernelCall, opaque: Functions) -> Run:
         if not any(output.size for output in call.outputs):
             return _nothing
+        if is_narrow(call):
+            return widened(call, partial(self._prepare, opaque=opaque))
         if self.kernel is not None:
             return prepared(self.kernel, call)
         functions = {**self.opaques, **opaque}

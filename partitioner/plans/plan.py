@@ -16,9 +16,11 @@ from itertools import pairwise
 from pathlib import Path
 
 from ...dataflow.graph import Graph
+from ...dataflow.rewrites.encoders import Rewrite
 from ...errors import GraphError, PlanError
 from ...machines.machine import WORKER_LIMIT
 from ...support.atomic_files import write_whole
+from ...support.document_place import DocumentPlace
 from ...support.notebook_display import NotebookDisplay
 from ...support.strict_documents import (
     expect_keys,
@@ -38,6 +40,7 @@ from ..layouts.step_split import Layout, Strategies, check_strategies, is_steppe
 from .assignment import Tasks, Versions
 from .form_document import decode_form, encode_form
 from .origin import PlanOrigin
+from .rewrite_document import decode_planned, encode_rewrite
 from .sampling import Sampling
 from .space import SPLIT, Space, parse_feed
 from .unproven import ENTRIES_COUNTED, UnprovenStep
@@ -125,6 +128,9 @@ class Plan(NotebookDisplay):
 
     sampling: Sampling | None = None
     """The seed and the budget of a random search; None for all others."""
+
+    rewrites: Mapping[str, Rewrite] = field(default_factory=dict)
+    """The rewrites of the gradients of parameters, by name: the plan is for the graph that has them."""
 
     graph: Graph | None = field(default=None, compare=False, repr=False)
     """The graph that the plan is for, if known; plan files do not keep it."""
@@ -274,6 +280,12 @@ class Plan(NotebookDisplay):
     def check_graph(self, graph: Graph) -> None:
         """Raise PlanError unless names and fingerprint are those of `graph`."""
         require_graph(graph)
+        if self.rewrites and graph.fingerprint != self.fingerprint:
+            raise PlanError(
+                f"the plan is for graph {graph.name!r} with other gradients of {next(iter(self.rewrites))!r} "
+                f"({len(self.rewrites)} in all); use tofu.sync.rewrite(graph, plan.workers, plan), or "
+                "partition it again if this is the rewritten one"
+            )
         _check_names("tensor", self.layouts, (tensor.name for tensor in graph.tensors))
         _check_names("operation", self.strategies, (operation.name for operation in graph.operations))
         actual = graph.fingerprint
@@ -393,6 +405,8 @@ def encode_plan(plan: Plan) -> str:
         head["step_seconds"] = plan.step_seconds
     if plan.sampling is not None:
         head["sampling"] = dataclasses.asdict(plan.sampling)
+    if plan.rewrites:
+        head["rewrites"] = {name: encode_rewrite(each) for name, each in plan.rewrites.items()}
     if plan.source is not None:
         head["source"] = dataclasses.asdict(plan.source)
     if plan.written_order is not None:
@@ -440,6 +454,7 @@ def decode_plan(data: bytes) -> Plan:
         "unproven",
         "sampling",
         "step_seconds",
+        "rewrites",
         *(("order", "copies") if version == 2 else ()),
     )
     expect_keys(head, expected, "the file", optional=optional)
@@ -480,6 +495,7 @@ def decode_plan(data: bytes) -> Plan:
         source=_source(head["source"]) if "source" in head else None,
         step_seconds=_seconds(head["step_seconds"]) if "step_seconds" in head else None,
         sampling=_sampling(head["sampling"]) if "sampling" in head else None,
+        rewrites=_rewrites(head.get("rewrites", {})),
         unproven=tuple(
             _unproven(step, len(factors), f"unproven[{i}]")
             for i, step in enumerate(typed(head.get("unproven", []), list, "unproven"))
@@ -514,6 +530,12 @@ def _sampling(value: object) -> Sampling:
     except PlanError as error:
         raise PlanError(f"sampling: {error}") from error
     return found
+
+
+def _rewrites(value: object) -> dict[str, Rewrite]:
+    listed = typed_object(value, "rewrites")
+    place = DocumentPlace("rewrites")
+    return {name: decode_planned(entry, place.item(name)) for name, entry in listed.items()}
 
 
 def _space(value: object) -> Space:

@@ -235,7 +235,10 @@ def test_the_cards_options_need_cards(tofu: Tofu) -> None:
     assert "--device gpu" in result.output
 
 
-def test_sixteen_bits_need_cards(tofu: Tofu) -> None:
-    result = tofu("train", "mlp", "--dtype", "float16")
-    assert result.exit_code == 2
-    assert "--device gpu" in result.output
+def test_the_processor_trains_in_16_bits(tofu: Tofu) -> None:
+    losses = {
+        dtype: _summary(tofu("train", "mlp", "--dtype", dtype, "--epochs", "1", "--json"))["final_loss"]
+        for dtype in ("float32", "bfloat16")
+    }
+    assert losses["bfloat16"] != losses["float32"]
+    assert losses["bfloat16"] == pytest.approx(losses["float32"], rel=0.05)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -23,16 +22,6 @@ def test_the_processor_runs_programs_of_any_number_of_workers(toys: Any) -> None
         )
         assert isinstance(engine, NumpyEngine)
         engine.close()
-
-
-def test_the_processor_does_not_take_16_bits(toys: Any) -> None:
-    _, partitioned, _ = toys.random_toy(1, workers=2, operations=3)
-    first, *others = partitioned.graph.tensors
-    narrow = replace(partitioned.graph, tensors=(replace(first, dtype="float16"), *others))
-    with pytest.raises(ExecutionError, match=f"stores '{first.name}' in float16"):
-        engine_on([cpu()])(
-            replace(partitioned, graph=narrow), plan_memory(partitioned), Watch(watchdog_seconds=60)
-        )
 
 
 @pytest.mark.parametrize("devices", [(cpu(0), gpu(0)), (gpu(1), cpu(0), gpu(0)), (Context("tpu"),)])

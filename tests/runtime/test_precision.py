@@ -1,22 +1,28 @@
-"""Graphs in 16 bits planned, placed in memory, and refused where they cannot run."""
+"""Graphs in 16 bits planned, placed in memory, and run on the processor."""
 
 from __future__ import annotations
 
 import re
+import sys
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import tofu
-from tofu.dataflow.graph import Graph
+from tofu.dataflow.element_types import storage_type
+from tofu.dataflow.graph import Graph, Role
 from tofu.errors import ExecutionError, GraphError, PlanError
 from tofu.partitioner import lower, partition
+from tofu.partitioner.plans.compose import compose
 from tofu.programs.check_memory import check_memory
 from tofu.programs.memory import plan_memory
 from tofu.programs.schedule import schedule
 from tofu.runtime.executor import Executor
+from tofu.runtime.footprint import footprint
 
+from .test_partitioned_training import start_values
 from .test_zoo_memory import FAMILIES, SMALL
 
 
@@ -54,22 +60,57 @@ def test_activations_take_half_the_memory_and_half_the_traffic() -> None:
     assert 0.49 * traffic < less < 0.51 * traffic
 
 
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-def test_the_processor_refuses_what_it_would_compute_in_another_type(dtype: str) -> None:
-    narrow = graph("mlp", dtype)
-    stored = (
-        f"stores 'flatten_output' in {dtype}, but the processor's engine stores float32 only: run it on GPUs"
-    )
-    with pytest.raises(ExecutionError, match=re.escape(stored)):
+UNIT = {"float16": 2.0**-11, "bfloat16": 2.0**-8}
+"""The largest relative error of one rounding."""
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize("dtype", UNIT)
+@pytest.mark.parametrize("name", ["mlp", "lenet"])
+def test_the_processor_trains_in_16_bits(name: str, dtype: str, workers: int) -> None:
+    """Rounding changes what is learned, but not by much: pooling windows and rectifiers choose otherwise."""
+    changes = {}
+    for kind in ("float32", dtype):
+        each = graph(name, kind)
+        program = lower(each, partition(each, workers))
+        with Executor(program, detect_nan=True) as executor:
+            start = dict(start_values(each))
+            for tensor, value in start.items():
+                executor.write(tensor, abs(value) if "label" in tensor else value / 8)
+            for _ in range(2):
+                executor.run()
+                assert executor.fetched_bytes == program.planned_bytes
+            learned = [t.name for t in each.tensors if t.role is Role.PARAMETER and t.alias is None]
+            changes[kind] = {p: executor.read(p) - start[p].astype(np.float32) / 8 for p in learned}
+            assert executor.workspace_bytes_per_worker == max(footprint(program).workspace_bytes)
+    for parameter, exact in changes["float32"].items():
+        assert exact.any()
+        wrong = np.linalg.norm(changes[dtype][parameter] - exact)
+        assert 0 < wrong < 64 * UNIT[dtype] * np.linalg.norm(exact), parameter
+
+
+def test_terms_of_16_bits_are_added_in_float32() -> None:
+    """2048 + 1 + 1 is 2050, but 2048 if each sum is rounded to float16."""
+    x = tofu.sym.Variable("x")
+    symbol = tofu.sym.sum(x, axis=0, name="sum")
+    wide = tofu.inference_graph(symbol, {"x": (4, 3)})
+    kinds = ("float16", "float32")
+    tensors = tuple(replace(t, dtype=kinds[t.role is Role.DATA]) for t in wide.tensors)
+    summed = replace(wide, tensors=tensors)
+    plan = compose(summed, 4, {"*": ("i0", "i0")}, {"x": (0, 0), "*": (None, None)})
+    with Executor(lower(summed, plan)) as executor:
+        executor.write("x", np.array([[2048.0], [1.0], [1.0], [0.0]]).repeat(3, axis=1))
+        executor.run()
+        assert executor.fetched_bytes == 4 * 3 * 3 * 2
+        assert executor.read("sum_output").tolist() == [2050.0] * 3
+
+
+def test_bfloat16_without_its_package_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ml_dtypes", None)
+    storage_type.cache_clear()
+    narrow = graph("mlp", "bfloat16")
+    with pytest.raises(ExecutionError, match=re.escape("pip install 'tofu[bfloat16]', or use float16")):
         Executor(lower(narrow, partition(narrow, 2)))
-    scores = tofu.sym.FullyConnected(tofu.sym.Variable("data"), num_hidden=2)
-    network = tofu.sym.SoftmaxOutput(scores, name="softmax")
-    data = tofu.ArrayIterator(np.ones((4, 3)), np.ones(4), 2)
-    with (
-        tofu.Module(network, tofu.cpu(0), dtype=dtype) as module,
-        pytest.raises(ExecutionError, match="run it on GPUs"),
-    ):
-        module.fit(data)
 
 
 def test_settings_are_refused_when_a_module_is_made() -> None:

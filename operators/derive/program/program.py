@@ -279,7 +279,10 @@ class KernelProgram:
             return x if condition else y
         dtype = self.common((x, y))
         mask = self._mask(self.cast(condition, BOOL), np.dtype(f"i{dtype.itemsize}"))
-        chosen = (self._number(x, dtype), self._number(y, dtype))
+        chosen = [
+            self.cast(each, dtype) if isinstance(each, Value) else self._number(each, dtype)
+            for each in (x, y)
+        ]
         out = self.fresh(names, ranges, dtype)
         return self.steps.add(select, (mask, *chosen), out, inplace=False)
 

@@ -9,6 +9,8 @@ from math import prod
 
 from ....errors import PlanError
 from ....support.wording import alternatives
+from .part_rewrites import check_part_rewrites
+from .rows import check_rows
 from .strategy import AllReduce, Server, Synchronisation, SyncStrategy
 from .variables import TrainedVariable
 
@@ -35,6 +37,18 @@ def check_strategy(variables: Mapping[str, TrainedVariable], workers: int, strat
         if name not in strategy.variables:
             raise PlanError(f"variable {name!r} has no synchronisation; give it one")
         check_fits(variable, workers, strategy.groups(workers), strategy.variables[name])
+    _check_rewrites(workers, strategy)
+
+
+def _check_rewrites(workers: int, strategy: SyncStrategy) -> None:
+    """Raise PlanError if gradients are encoded or delayed, but not all workers are replicas."""
+    name = next(iter(strategy.rewrites), None)
+    replicas = sum(map(len, strategy.groups(workers)))
+    if name is not None and replicas < workers:
+        raise PlanError(
+            f"variable {name!r} has an encoder or a delay, for which all {workers} workers must be replicas, "
+            f"but {replicas} are; leave out the others, or the encoder and the delay"
+        )
 
 
 def check_replicas(groups: Groups, workers: int) -> None:
@@ -63,6 +77,13 @@ def check_fits(variable: TrainedVariable, workers: int, groups: Groups, how: Syn
         raise PlanError(
             f"variable {name!r} has {parts} parts, but {len(how.parts)} synchronisers; give one for each part"
         )
+    if how.factors and how.rewrite.encoder is not None:
+        raise PlanError(
+            f"variable {name!r} gets its gradient from factors, so no sum of it is exchanged that an encoder "
+            "could change; leave out 'factors' or 'encode'"
+        )
+    check_rows(variable, how)
+    check_part_rewrites(variable, how)
     for part in dict.fromkeys(how.parts):
         match part:
             case Server():

@@ -13,8 +13,10 @@ A variable that a base has in one place alone, where alone it is read, stays as 
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import replace
+from functools import cached_property
 from itertools import pairwise
 
 from ....analyzer.indices.region import Region
@@ -26,12 +28,17 @@ from ...layouts.copies import Copy
 from ...layouts.forms import Form
 from ...layouts.step_split import Layout
 from ...layouts.two_hops import in_two_hops
+from ...layouts.uses import Use, touched
 from ...plans.plan import Plan, require_graph, require_workers
+from ..flexflow.soap import Soap, find_soap
 from .checks import check_strategy
 from .data_parallel import data_parallel
+from .part_rewrites import held_parts
 from .piece_forms import TwoLevels, computed_form, copy_forms, home_form, two_levels
 from .pieces import Held, SyncPiece, cut_in_pieces, is_alone
-from .strategy import SyncStrategy
+from .rewriting import rewrite
+from .rows import RowForms, row_choices
+from .strategy import Synchronisation, SyncStrategy
 from .variables import TrainedVariable, find_variables
 
 METHOD = "sync"
@@ -40,6 +47,7 @@ METHOD = "sync"
 def compile_strategy(graph: Graph, workers: int, strategy: SyncStrategy, base: Plan | None = None) -> Plan:
     """Return the plan of a strategy on top of a base; None for data parallelism.
 
+    If the strategy encodes or delays gradients, the plan is for the graph that has these: `plan.graph`.
     Raises PlanError naming the variable that has no synchronisation or one that does not fit, for a base of
     another graph or number of workers, and for a batch with fewer samples than there are workers.
     """
@@ -48,6 +56,15 @@ def compile_strategy(graph: Graph, workers: int, strategy: SyncStrategy, base: P
     validate(graph)
     variables = {each.tensor.name: each for each in find_variables(graph)}
     check_strategy(variables, workers, strategy)
+    rewrites = strategy.rewrites
+    if rewrites:
+        if base is not None:
+            raise PlanError(
+                f"variable {next(iter(rewrites))!r} has an encoder or a delay, for which the base must be "
+                "data parallelism; leave out one of both"
+            )
+        graph = rewrite(graph, workers, strategy)
+        variables = {each.tensor.name: each for each in find_variables(graph)}
     groups = strategy.groups(workers)
     if base is None:
         if strategy.base is not None:
@@ -68,7 +85,11 @@ def compile_strategy(graph: Graph, workers: int, strategy: SyncStrategy, base: P
         how = strategy.variables[name]
         pieces = cut_in_pieces(name, variable.tensor.shape, how, read, held)
         made.synchronise(variable, pieces, how.factors)
-    return made.plan()
+        if how.part_rewrites:
+            made.hold_parts(variable, how, pieces)
+        if how.rows:
+            made.may_exchange_rows(variable, pieces)
+    return replace(made.plan_by_rows(), rewrites=rewrites)
 
 
 def _checked_base(graph: Graph, workers: int, base: Plan) -> Plan:
@@ -100,6 +121,7 @@ class _Synchronised:
         order = base.written_order or tuple(self._named)
         self._turn = {name: turn for turn, name in enumerate(order)}
         self._index = {tensor.name: tensor.index for tensor in graph.tensors}
+        self._choices: list[RowForms] = []
 
     def check_replicas(self, updates: Set[int]) -> None:
         """Raise PlanError if the base runs an operation, updates excepted, on other workers than replicas."""
@@ -139,7 +161,7 @@ class _Synchronised:
             self._layouts[name] = layout
             self._copies.pop(name, None)
         for update in variable.updates:
-            self._operations[update.name] = self._computed(tensor.name, update, 0, pieces)
+            self._operations[update.name] = self._computed(variable, update, [0], pieces)
         kept = copy_forms(pieces, whole, base.workers, base.factors)
         if kept and variable.readers:
             self._copies[tensor.name] = self._copies_of(kept, variable.readers)
@@ -149,12 +171,48 @@ class _Synchronised:
         if levels is not None:
             self._sum_in_two_levels(variable, levels)
 
+    def hold_parts(
+        self, variable: TrainedVariable, how: Synchronisation, pieces: Sequence[SyncPiece]
+    ) -> None:
+        """Hold the parts of a gradient, and what keeps them for later, each where its part is."""
+        parts = held_parts(self._graph, variable, how, (None,) * len(self._base.factors))
+        self._operations.update(parts.operations)
+        self._operations[parts.joined.name] = self._computed(variable, parts.joined, [0], pieces)
+        self._hold(parts.tensors)
+
+    def may_exchange_rows(self, variable: TrainedVariable, pieces: Sequence[SyncPiece]) -> None:
+        """Keep the choices in which a sparse variable exchanges rows, for `plan_by_rows`."""
+
+        def computed(operation: Operation, tensor: int) -> Form:
+            uses = [use for touching, use in touched(operation) if touching == tensor]
+            return self._computed(variable, operation, uses, pieces)
+
+        held = self._layouts[variable.tensor.name].form
+        self._choices += row_choices(self._soap, variable, computed, held)
+
+    @cached_property
+    def _soap(self) -> Soap:
+        return find_soap(self._graph, self._base.workers)
+
+    def _hold(self, forms: Mapping[str, Form]) -> None:
+        for name, form in forms.items():
+            shape = self._graph.tensors[self._index[name]].shape
+            self._layouts[name] = in_two_hops(Layout(shape, form, self._base.factors))
+
     def _computed(
-        self, variable: str, operation: Operation, output: int, pieces: Sequence[SyncPiece]
+        self,
+        variable: TrainedVariable,
+        operation: Operation,
+        uses: Sequence[Use],
+        pieces: Sequence[SyncPiece],
     ) -> Form:
+        """Return the form in which an operation runs where the pieces of a variable are."""
+        base, tensor = self._base, variable.tensor
+        whole: Region = tuple((0, extent) for extent in tensor.shape)
         place = f"operation {operation.name!r}"
-        base = self._base
-        return computed_form(variable, place, operation.bound, output, pieces, base.workers, base.factors)
+        return computed_form(
+            tensor.name, place, operation.bound, uses, whole, pieces, base.workers, base.factors
+        )
 
     def _copies_of(self, kept: Sequence[Form], readers: Sequence[str]) -> list[Copy]:
         """Return the copies of a variable. If there are proxies, one reader reads what groups keep.
@@ -189,7 +247,7 @@ class _Synchronised:
             tensor, maker = pending.pop()
             self._layouts[self._graph.tensors[tensor].name] = layout
             self._operations[maker.name] = self._computed(
-                variable.tensor.name, maker, maker.outputs.index(tensor), pieces
+                variable, maker, [maker.outputs.index(tensor)], pieces
             )
             for read in maker.inputs:
                 if self._layouts[self._graph.tensors[read].name].expanded.terms > 1:
@@ -222,7 +280,24 @@ class _Synchronised:
                     "one after the other; choose other groups"
                 )
 
-    def plan(self) -> Plan:
+    def plan_by_rows(self) -> Plan:
+        """Return the plan in which each choice of rows is taken that moves fewer bytes, one after another."""
+        plan = self._plan()
+        for choice in self._choices:
+            before = dict(self._operations), dict(self._layouts), dict(self._copies)
+            self._operations.update(choice.operations)
+            self._hold(choice.tensors)
+            if choice.copied is not None:
+                self._copies.pop(choice.copied, None)
+            with suppress(PlanError):
+                other = self._plan()
+                if other.cost_bytes < plan.cost_bytes:
+                    plan = other
+                    continue
+            self._operations, self._layouts, self._copies = before
+        return plan
+
+    def _plan(self) -> Plan:
         """Return the plan, checked and counted."""
         for tensor in self._graph.tensors:
             if tensor.alias is not None:
@@ -233,8 +308,8 @@ class _Synchronised:
             workers=base.workers,
             factors=base.factors,
             method=METHOD,
-            layouts=self._layouts,
-            strategies=self._operations,
+            layouts=dict(self._layouts),
+            strategies=dict(self._operations),
             cost_bytes=0,
             step_cost_bytes=(0,),
             lower_bound_bytes=0,
@@ -242,7 +317,6 @@ class _Synchronised:
             copies={name: tuple(copies) for name, copies in self._copies.items()},
             graph=self._graph,
         )
-        found.check_forms(self._graph)
-        totals = found.count(self._graph)
+        totals = found.checked_count(self._graph)
         steps = tuple(after - before for before, after in pairwise(totals))
         return replace(found, cost_bytes=totals[-1], step_cost_bytes=steps)

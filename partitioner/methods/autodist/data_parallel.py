@@ -17,6 +17,7 @@ from ...plans.compose import compose
 from ...plans.plan import Plan
 from ...problem.sequences import by_batch
 from ..flexflow.soap import Soap, find_soap
+from .rewriting import overwritten_by_samples
 
 
 def data_parallel(graph: Graph, workers: int, replicas: tuple[int, ...]) -> Plan:
@@ -64,6 +65,7 @@ class _DataParallel:
     def _tensors(self) -> dict[str, Form]:
         """Return the forms of tensors that are not held where they are made."""
         made = {tensor: each for each in self._graph.operations for tensor in each.outputs}
+        of_replicas = set(overwritten_by_samples(self._soap))
         found: dict[str, Form] = {}
         for tensor in self._graph.tensors:
             if tensor.alias is not None:
@@ -71,7 +73,7 @@ class _DataParallel:
             maker = made.get(tensor.index)
             if tensor.role is Role.SCALAR:
                 found[tensor.name] = (None,) * len(self._factors)
-            elif tensor.role is Role.DATA:
+            elif tensor.role is Role.DATA or tensor.index in of_replicas:
                 found[tensor.name] = self._fed(tensor.shape)
             elif maker is None or (tensor.index not in self._terms and self._sums_samples(maker)):
                 found[tensor.name] = self._over(None)

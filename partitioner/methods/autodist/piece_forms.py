@@ -20,9 +20,10 @@ from ....analyzer.bind.bound import Bound
 from ....analyzer.indices.region import Interval, Region, to_region
 from ....errors import PlanError
 from ...layouts.forms import Cut, Form, Parts, Spread
+from ...layouts.uses import Use
 from ..meshes.indexing import indexing
 from .pieces import SyncPiece, joined
-from .strategy import AllReduce, Server
+from .strategy import Server, has_two_levels
 
 Boxes = Sequence[tuple[tuple[int, ...], Region]]
 """Workers, each of which has the box next to them."""
@@ -81,19 +82,20 @@ def computed_form(
     name: str,
     place: str,
     bound: Bound,
-    output: int,
+    uses: Sequence[Use],
+    whole: Region,
     pieces: Sequence[SyncPiece],
     workers: int,
     factors: Sequence[int],
 ) -> Form:
-    """Return the form in which every holder computes its pieces of an output, with all their sums.
+    """Return the form in which every holder computes what touches its pieces, with all sums.
 
-    Raises PlanError for an operation at `place` that cannot be split along a dimension of variable `name`.
+    `uses` are those of a tensor that has the shape of the variable, whose region is `whole`. Raises PlanError
+    for an operation at `place` that cannot be split along a dimension of variable `name`.
     """
     boxes = [(piece.holders, piece.region) for piece in pieces]
-    shape = tuple((0, extent) for extent in bound.output_shapes[output])
-    cut = [axis for axis, whole in enumerate(shape) if any(region[axis] != whole for _, region in boxes)]
-    labels = _labels(name, place, bound, output, cut) if cut else {}
+    cut = [axis for axis, all_of_it in enumerate(whole) if any(r[axis] != all_of_it for _, r in boxes)]
+    labels = _labels(name, place, bound, uses, cut) if cut else {}
     full = bound.full_box
     made = []
     for holders, region in boxes:
@@ -109,10 +111,7 @@ def two_levels(name: str, pieces: Sequence[SyncPiece], groups: Sequence[Sequence
 
     Raises PlanError naming a variable of which only a part is, or of which a group does not hold all.
     """
-    asked = [
-        piece.sync.two_level if isinstance(piece.sync, AllReduce) else bool(piece.sync.via)
-        for piece in pieces
-    ]
+    asked = [has_two_levels(piece.sync) for piece in pieces]
     if not any(asked):
         return None
     if not all(asked):
@@ -189,14 +188,14 @@ def _form(
     return Parts(tuple((worker, region) for holders, region in boxes for worker in holders))
 
 
-def _labels(name: str, place: str, bound: Bound, output: int, cut: Sequence[int]) -> dict[int, str]:
-    """Return the variables of an operator that alone split dimensions of an output."""
+def _labels(name: str, place: str, bound: Bound, uses: Sequence[Use], cut: Sequence[int]) -> dict[int, str]:
+    """Return the variables of an operator that alone split dimensions of a tensor, wherever it is used."""
     found, labels = indexing(bound), {}
     for axis in cut:
         alone = [
             label
             for label in bound.splits
-            if bound.kind(label) == "concat" and found.dimensions(label, output) == {axis}
+            if bound.kind(label) == "concat" and all(found.dimensions(label, use) == {axis} for use in uses)
         ]
         if len(alone) != 1:
             raise PlanError(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
+
+from ....dataflow.rewrites.encoders import NO_REWRITE, PartedRewrite, Rewrite
 
 DATA_PARALLEL = "data-parallel"
 """The base of a strategy that names none."""
@@ -41,6 +43,11 @@ class Server:
 Synchroniser = AllReduce | Server
 
 
+def has_two_levels(sync: Synchroniser) -> bool:
+    """Tell whether gradients are summed in groups of replicas first."""
+    return sync.two_level if isinstance(sync, AllReduce) else bool(sync.via)
+
+
 @dataclass(frozen=True, slots=True)
 class Partition:
     """Parts of a variable along one dimension."""
@@ -62,8 +69,17 @@ class Synchronisation:
     partition: Partition | tuple[Partition, ...] | None = None
     """The parts, or those of several dimensions, which make a grid; None if the variable is whole."""
 
+    rewrite: Rewrite = NO_REWRITE
+    """How its gradient is encoded and delayed."""
+
+    part_rewrites: tuple[Rewrite, ...] = ()
+    """How the gradient of each part is encoded and delayed; none if all have `rewrite`."""
+
     factors: bool = False
     """Whether every holder computes all of its gradient, from factors that it fetches: sufficient factors."""
+
+    rows: bool = False
+    """Whether workers exchange indices and rows if the variable is sparse and this moves less."""
 
     @property
     def cuts(self) -> tuple[Partition, ...]:
@@ -75,6 +91,14 @@ class Synchronisation:
                 return (cut,)
             case cuts:
                 return cuts
+
+    @property
+    def whole_rewrite(self) -> Rewrite:
+        """Return the rewrite of the gradient, with those of parts."""
+        if not self.part_rewrites:
+            return self.rewrite
+        (cut,) = self.cuts
+        return replace(self.rewrite, parts=PartedRewrite(cut.axis, cut.bounds, self.part_rewrites))
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +116,12 @@ class SyncStrategy:
 
     base: str | None = None
     """The plan file, or the method, whose plan is synchronised; None for data parallelism."""
+
+    @property
+    def rewrites(self) -> dict[str, Rewrite]:
+        """Return the rewrites of the gradients of variables, of those that have any."""
+        found = {name: how.whole_rewrite for name, how in self.variables.items()}
+        return {name: each for name, each in found.items() if each != NO_REWRITE}
 
     def groups(self, workers: int) -> tuple[tuple[int, ...], ...]:
         """Return the groups of replicas, of a number of workers."""

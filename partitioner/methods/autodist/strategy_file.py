@@ -8,6 +8,7 @@ from math import prod
 from pathlib import Path
 
 from ....dataflow.graph import Graph
+from ....dataflow.rewrites.encoders import NO_REWRITE, Rewrite
 from ....errors import MachineError, PlanError
 from ....machines.machine import WORKER_LIMIT, Machine
 from ....machines.machine_file import load_machine
@@ -16,6 +17,8 @@ from ....support.placed_documents import read_placed
 from ....support.strict_documents import expect_keys, number_between, typed, typed_object
 from ....support.wording import alternatives
 from ...plans.compose import by_name
+from ...plans.rewrite_document import ENTRIES as REWRITE_ENTRIES
+from ...plans.rewrite_document import decode_rewrite, encode_rewrite
 from .autodist_text import SUFFIXES, read_autodist_text
 from .checks import Groups, check_fits, check_replicas
 from .strategy import (
@@ -37,6 +40,7 @@ TWO_LEVEL = "two-level"
 _OF_ALL_REDUCE = ("group", "order", "tree")
 _OF_SERVER = ("proxy", "via")
 _OF_PART = ("sync", "worker", *_OF_ALL_REDUCE, *_OF_SERVER)
+_OF_VARIABLE = ("factors", "rows", *REWRITE_ENTRIES)
 _MOST = 2**31 - 1
 
 
@@ -76,12 +80,16 @@ def strategy_document(strategy: SyncStrategy) -> dict[str, object]:
 
 
 def _written(how: Synchronisation) -> dict[str, object]:
-    factors = {"factors": True} if how.factors else {}
+    flags = {key: True for key, flag in (("factors", how.factors), ("rows", how.rows)) if flag}
+    whole = {**flags, **encode_rewrite(how.rewrite)}
     if not how.cuts:
-        return {**factors, **_written_part(how.parts[0])}
+        return {**whole, **_written_part(how.parts[0])}
     cuts: list[object] = [{"axis": cut.axis, "bounds": list(cut.bounds)} for cut in how.cuts]
-    parts = [_written_part(part) for part in how.parts]
-    return {**factors, "cut": cuts[0] if len(cuts) == 1 else cuts, "parts": parts}
+    own = how.part_rewrites or (NO_REWRITE,) * len(how.parts)
+    parts = [
+        {**_written_part(part), **encode_rewrite(each)} for part, each in zip(how.parts, own, strict=True)
+    ]
+    return {**whole, "cut": cuts[0] if len(cuts) == 1 else cuts, "parts": parts}
 
 
 def _written_part(part: Synchroniser) -> dict[str, object]:
@@ -222,14 +230,17 @@ class _OfVariable:
 
     def read(self, entry: object, place: DocumentPlace) -> Synchronisation:
         """Read how a variable is synchronised: whole, in equal parts, or in parts with an entry each."""
-        entries = typed_object(entry, place)
-        expect_keys(entries, (), place, ("cut", "factors", "parts", "workers", *_OF_PART))
+        given = typed_object(entry, place)
+        expect_keys(given, (), place, (*_OF_VARIABLE, "cut", "parts", "workers", *_OF_PART))
+        rewrite = decode_rewrite(given, place)
+        factors, rows = (typed(given.get(key, False), bool, place.key(key)) for key in ("factors", "rows"))
+        entries = {key: value for key, value in given.items() if key not in _OF_VARIABLE}
         cuts = self._cuts(entries["cut"], place.key("cut")) if "cut" in entries else ()
         partition = cuts[0] if len(cuts) == 1 else cuts or None
-        factors = typed(entries.get("factors", False), bool, place.key("factors"))
         count = prod(len(cut.bounds) + 1 for cut in cuts)
         if "parts" not in entries:
-            return Synchronisation(self._equal_parts(entries, count, place), partition, factors)
+            parts = self._equal_parts(entries, count, place)
+            return Synchronisation(parts, partition, rewrite, (), factors, rows)
         at = place.key("parts")
         others = [key for key in ("workers", *_OF_PART) if key in entries]
         if others:
@@ -239,17 +250,25 @@ class _OfVariable:
         listed: list[object] = typed(entries["parts"], list, at)
         if len(listed) != count:
             raise PlanError(f"{at} has {len(listed)} entries for {count} parts; write one for each")
-        parts = [
-            self._synchroniser(typed_object(part, at.item(number)), at.item(number))
-            for number, part in enumerate(listed)
-        ]
-        return Synchronisation(tuple(parts), partition, factors)
+        both = [self._part(part, at.item(number)) for number, part in enumerate(listed)]
+        parts, own = tuple(sync for sync, _ in both), tuple(each for _, each in both)
+        if not cuts and rewrite == NO_REWRITE:
+            return Synchronisation(parts, partition, own[0], (), factors, rows)
+        own = own if any(each != NO_REWRITE for each in own) else ()
+        return Synchronisation(parts, partition, rewrite, own, factors, rows)
+
+    def _part(self, entry: object, place: DocumentPlace) -> tuple[Synchroniser, Rewrite]:
+        """Read the synchroniser of a part, and how its gradient is encoded and delayed."""
+        entries = typed_object(entry, place)
+        rewrite = decode_rewrite(entries, place)
+        own = {key: value for key, value in entries.items() if key not in REWRITE_ENTRIES}
+        return self._synchroniser(own, place), rewrite
 
     def _equal_parts(
         self, entries: Mapping[str, object], count: int, place: DocumentPlace
     ) -> tuple[Synchroniser, ...]:
         """Read the synchroniser of all parts, which may name a server for each."""
-        own = {key: value for key, value in entries.items() if key not in ("cut", "factors", "workers")}
+        own = {key: value for key, value in entries.items() if key not in ("cut", "workers")}
         if "workers" not in entries:
             return (self._synchroniser(own, place),) * count
         at = place.key("workers")
@@ -263,6 +282,12 @@ class _OfVariable:
     def _synchroniser(self, entries: dict[str, object], place: DocumentPlace) -> Synchroniser:
         if "sync" not in entries:
             raise PlanError(f"{place} lacks 'sync'; write one of {', '.join(SYNCHRONISERS)}")
+        if entries["sync"] is False:
+            raise PlanError(
+                f"{place.key('sync')} is false, but gradients are never applied in the order in which they "
+                f"arrive: an iteration has one order; write {' or '.join(SYNCHRONISERS)} and, for later "
+                "gradients, a delay"
+            )
         sync = typed(entries["sync"], str, place.key("sync"))
         match sync:
             case "all-reduce":

@@ -151,6 +151,8 @@ def test_opaque_functions_have_no_derived_kernel() -> None:
         "Max(lambda k: Sum(lambda m: a[k, m] * a[i, 0]))",
         "a[i, 0] + (1 / (a.shape[0] - 5))",
         "where(a.shape[1] - 3, a[i, 0], a[i, 1])",
+        "where(a[i, 0] > 0, uniform(i, 0, 1), a[i, 1])",
+        "where(a[i, 0] > 0, a[i, 1], i / 3)",
     ],
 )
 def test_what_constants_and_indices_decide(value: str) -> None:

@@ -1,0 +1,77 @@
+"""Rewrites of gradients on their way: how they are encoded, and how long they are delayed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...errors import GraphError
+from ..element_types import MIXED
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """Store the local gradients and their sum in a type of 16 bits."""
+
+    dtype: str
+    """The type: `float16` or `bfloat16`."""
+
+    feedback: bool = False
+    """Whether each worker keeps what rounding its gradient lost, and adds it to its next gradient."""
+
+    def __post_init__(self) -> None:
+        """Raise GraphError for another type."""
+        if self.dtype not in MIXED:
+            raise GraphError(f"gradients cannot be encoded in {self.dtype!r}; use {' or '.join(MIXED)}")
+
+
+@dataclass(frozen=True, slots=True)
+class PowerSgd:
+    """Exchange two thin matrices whose product is close to the gradient, and keep the error for the next."""
+
+    rank: int
+    """The number of columns of both."""
+
+    def __post_init__(self) -> None:
+        """Raise GraphError for a rank below 1."""
+        if self.rank < 1:
+            raise GraphError(f"a gradient cannot have rank {self.rank}; use 1 or more")
+
+
+Encoder = Cast | PowerSgd
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """The rewrite of the gradient of one parameter."""
+
+    encoder: Encoder | None = None
+    """The encoder of what workers exchange; None for the gradients themselves."""
+
+    delay: int = 0
+    """The number of iterations after which a gradient updates the parameter."""
+
+    parts: PartedRewrite | None = None
+    """The rewrites of parts, in place of an encoder and a delay; None if all elements have the same."""
+
+    def __post_init__(self) -> None:
+        """Raise GraphError for a negative delay."""
+        if self.delay < 0:
+            raise GraphError(f"a gradient cannot be delayed by {self.delay} iterations; use 0 or more")
+
+
+@dataclass(frozen=True, slots=True)
+class PartedRewrite:
+    """Rewrites of the parts of a gradient along one dimension."""
+
+    axis: int
+    """The dimension."""
+
+    bounds: tuple[int, ...]
+    """The places between neighbouring parts, in ascending order."""
+
+    rewrites: tuple[Rewrite, ...]
+    """The rewrite of each part, which has no parts itself."""
+
+
+NO_REWRITE = Rewrite()
+"""Nothing happens to the gradient."""
