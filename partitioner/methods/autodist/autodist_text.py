@@ -185,7 +185,9 @@ def _of_variable(node: Message, variable: TrainedVariable, devices: _Devices) ->
     if len(factors) > 1:
         raise PlanError(f"{node.place} has SFBSynchronizer for some parts only; give it to all parts or none")
     return Synchronisation(
-        tuple(sync for sync, _ in found), cuts[0] if len(cuts) == 1 else cuts or None, factors.pop()
+        tuple(sync for sync, _ in found),
+        cuts[0] if len(cuts) == 1 else cuts or None,
+        factors=factors.pop(),
     )
 
 

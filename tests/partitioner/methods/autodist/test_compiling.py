@@ -107,7 +107,7 @@ def synchronisations(draw: st.DrawFn, shape: tuple[int, ...], workers: int) -> S
     reduced = st.builds(AllReduce, order=st.permutations(range(workers)).map(tuple))
     count = prod(len(cut.bounds) + 1 for cut in found)
     parts = draw(st.lists(server | reduced, min_size=count, max_size=count))
-    return Synchronisation(tuple(parts), found or None, draw(st.booleans()))
+    return Synchronisation(tuple(parts), found or None, factors=draw(st.booleans()))
 
 
 def parameter_shapes(graph: Graph) -> dict[str, tuple[int, ...]]:

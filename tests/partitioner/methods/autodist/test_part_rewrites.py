@@ -121,7 +121,7 @@ def test_plans_and_files_keep_them(tmp_path: Path) -> None:
 
 
 def test_what_does_not_fit_is_refused() -> None:
-    with pytest.raises(PlanError, match="has 2 parts, but 1 rewrites of parts"):
+    with pytest.raises(PlanError, match="has 2 parts of 1 cuts, but 1 rewrites of parts"):
         planned(Synchronisation((Server(2), AllReduce()), HALVES, part_rewrites=(NO_REWRITE,)))
     with pytest.raises(PlanError, match="so the whole has no encoder"):
         planned(
