@@ -1,10 +1,11 @@
 """For those who choose how each variable is synchronised: AutoDist's strategies and builders.
 
-`compile` makes the plan of a strategy. docs/methods/autodist.md has examples.
+`compile` makes the plan of a strategy, and `auto` searches one for a machine. docs/methods/autodist.md has examples.
 """
 
 from __future__ import annotations
 
+from .partitioner.auto_sync import AutoSync, auto
 from .partitioner.methods.autodist import builders
 from .partitioner.methods.autodist.compiling import compile_strategy as compile
 from .partitioner.methods.autodist.strategy import AllReduce, Partition, Server, Synchronisation, evenly
@@ -15,10 +16,12 @@ from .partitioner.methods.autodist.strategy_file import strategy_document as doc
 
 __all__ = [
     "AllReduce",
+    "AutoSync",
     "Partition",
     "Server",
     "Strategy",
     "Synchronisation",
+    "auto",
     "builders",
     "compile",
     "document",

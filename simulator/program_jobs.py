@@ -14,9 +14,11 @@ An instruction needs those that wrote what it reads, and those that read or wrot
 schedule it also waits for those that used its memory. If any of them run elsewhere, and the device takes time
 to wake, the instruction begins with a job that waits for those and takes that time.
 
-If messages are given, pieces travel in them. A message belongs to the first transfer that needs a piece of it,
-so it is sent then and pays its latency once. The other pieces lie in the reader's memory until they are
-copied. Without messages, each transfer has one from each worker.
+If messages are given, pieces travel in them. A message belongs to the first transfer that needs a piece of
+it, so it is sent then and pays its latency once. The other pieces lie in the reader's memory until they are
+copied. Transfers of one tick are served in rounds, so that readers do not all wait for the same sender: in the
+first round each reads from the worker after its own, in the next one from the worker after that. Without
+messages, each transfer has one from each worker, and those of the first worker are served first.
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ from ..programs.program import Compute, MultiFetch, PartitionedGraph, Reduce
 from ..programs.schedule import Schedule
 from .iteration_jobs import IterationJobs, JobKind
 from .jobs import Edges, Jobs
+from .rounds import in_rounds
 from .times import NANOSECONDS, ComputeTimes, in_proportion
 from .ways import Ways
 
@@ -82,6 +85,8 @@ class _Builder:
         messages: Messages | None,
     ) -> None:
         self._partitioned = partitioned
+        self._rounds = messages is not None
+        """Whether transfers of one tick are served in rounds."""
         self._early: dict[tuple[int, int], list[SentPiece]] = {}
         """The pieces of later transfers that come with each transfer's messages, by worker and index."""
         self._there: set[tuple[int, int, int]] = set()
@@ -155,6 +160,9 @@ class _Builder:
             self._read(number, early.piece.worker, early.piece.buffer, needed)
         self._write(number, worker, (instruction.target,), needed)
         own = sent.pop(worker, 0)
+        if self._rounds:
+            workers = self._partitioned.workers
+            sent = {sender: sent[sender] for sender in sorted(sent, key=lambda s: (s - worker) % workers)}
         self._touched.append((len(parts) + 1) * target.nbytes if isinstance(instruction, Reduce) else 2 * own)
         self._sent.append(len(sent))
         self._sources += sent
@@ -222,7 +230,7 @@ class _Builder:
             _edges(needs.pairs(places), *inside),
             _edges(waits.pairs(places), _lane_order(runners, places)),
         )
-        return IterationJobs(
+        made = IterationJobs(
             jobs,
             kinds.tolist(),
             owners.tolist(),
@@ -231,6 +239,10 @@ class _Builder:
             self._sources,
             self._nbytes,
         )
+        if not self._rounds or any(kind.in_turn for kind in self._ways.kinds):
+            return made
+        ticks = [self._partitioned.programs[worker].instructions[index].tick for worker, index in order]
+        return in_rounds(made, np.array(ticks, np.int64), runners)
 
     def _needed_pairs(self) -> tuple[Integers, Integers]:
         """Return the instructions that others need, and those others."""

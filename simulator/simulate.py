@@ -26,8 +26,8 @@ def simulate(
     `machine` is a preset's name, a file or a Machine. The same program and machine give the same time line,
     to the nanosecond. `schedule` adds its waits: instructions then wait for memory that is used again.
     Without it memory is not used again, and transfers may run further ahead of computations. `messages` are
-    those of `tofu.programs.messages`: pieces that travel together pay the latency of their message once. Without
-    them, each transfer has a message from each worker that it reads from.
+    those of `tofu.programs.messages`: pieces that travel together pay the latency of their message once.
+    Without them, each transfer has a message from each worker that it reads from.
 
     If the machine has a profile, times are measured or fitted to measured ones; `Timeline.times` says which.
 
@@ -38,8 +38,8 @@ def simulate(
     found.check_workers(program.workers)
     if messages is not None and found.profile is not None:
         raise MachineError(
-            f"the profile of machine {found.name!r} has the times of whole transfers, each with messages of its "
-            "own; leave out messages, or take a machine without a profile"
+            f"the profile of machine {found.name!r} has the times of whole transfers, each with messages of "
+            "its own; leave out messages, or take a machine without a profile"
         )
     with gc_paused():
         return simulate_times(program, found, times_on(program, found), schedule, messages)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -21,7 +20,7 @@ from tofu.simulator import check_timeline, simulate
 from .test_simulate import machine
 
 LATENCY, PER_BYTE, START, COPY = 2_000, 2, 1_000, 2
-"""Nanoseconds of `machine`: of a message, of a byte of it, of the start of a kernel, and of copying a byte."""
+"""Nanoseconds of `machine`: a message, a byte of it, the start of a kernel, and copying a byte."""
 
 
 def two_fetches(nbytes: int) -> PartitionedGraph:

@@ -12,7 +12,7 @@ No operator is known by its name: samples follow from `find_soap`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import pairwise
 
@@ -67,7 +67,14 @@ def compile_strategy(graph: Graph, workers: int, strategy: SyncStrategy) -> Plan
         if variable.readers and any(isinstance(part, Server) and part.proxy for part in how.parts):
             copies[name] = [Copy(_everywhere(workers), variable.readers)]
     plan = compose(graph, workers, operations, tensors, copies=copies)
-    return replace(plan, method=METHOD)
+    order = _updates_last(graph, variables.values()) if strategy.updates_last else None
+    return replace(plan, method=METHOD, written_order=order)
+
+
+def _updates_last(graph: Graph, variables: Iterable[TrainedVariable]) -> tuple[str, ...]:
+    """Return all operations in the order of the graph, those that update variables at the end."""
+    updates = {update.index for each in variables for update in each.updates}
+    return tuple(each.name for each in sorted(graph.operations, key=lambda each: each.index in updates))
 
 
 def _base(soap: Soap, operation: Operation, terms: frozenset[int]) -> Steps:

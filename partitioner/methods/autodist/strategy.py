@@ -12,7 +12,7 @@ class AllReduce:
     """Every worker holds the part, gets the sum of all gradients and updates it."""
 
     group: int = 0
-    """The number of the group whose messages belong together. Tofu does not merge messages yet."""
+    """The number of the group whose messages travel together, see `merging`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +57,9 @@ class SyncStrategy:
 
     variables: Mapping[str, Synchronisation]
     """The synchronisation of each variable, by name, in the order of the graph."""
+
+    updates_last: bool = False
+    """Whether all updates run at the end, so that computations do not wait for gradients on their way."""
 
 
 def evenly(axis: int, extent: int, parts: int) -> Partition:

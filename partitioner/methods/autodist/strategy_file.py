@@ -18,6 +18,7 @@ from .variables import TrainedVariable, find_variables
 VERSION = 1
 SYNCHRONISERS = ("all-reduce", "ps")
 _OF_PART = ("sync", "worker", "proxy", "group")
+_UPDATES = ("in-turn", "last")
 _MOST = 2**31 - 1
 
 
@@ -36,7 +37,7 @@ def parse_strategy(document: object, graph: Graph, workers: int) -> SyncStrategy
     Raises PlanError naming the entry that is wrong.
     """
     file = typed_object(document, "the file")
-    expect_keys(file, ("strategy", "variables"), "the file", ("graph", "workers"))
+    expect_keys(file, ("strategy", "variables"), "the file", ("graph", "workers", "updates"))
     number_between(file["strategy"], "strategy", VERSION, VERSION)
     if number_between(file.get("workers", workers), "workers", 1, WORKER_LIMIT) != workers:
         raise PlanError(f"workers is {file['workers']}, but the plan is for {workers}; make them equal")
@@ -62,13 +63,17 @@ def parse_strategy(document: object, graph: Graph, workers: int) -> SyncStrategy
             f"variables has nothing for {missing[0]!r} ({len(missing)} in all); add it, or a pattern such as "
             "'*'"
         )
-    return SyncStrategy(found)
+    updates = typed(file.get("updates", "in-turn"), str, "updates")
+    if updates not in _UPDATES:
+        raise PlanError(f"updates is {updates!r}{alternatives(updates, _UPDATES)}")
+    return SyncStrategy(found, updates == "last")
 
 
 def strategy_document(strategy: SyncStrategy) -> dict[str, object]:
     """Return what a strategy file holds of a strategy."""
     variables = {name: _written(how) for name, how in strategy.variables.items()}
-    return {"strategy": VERSION, "variables": variables}
+    order = {"updates": "last"} if strategy.updates_last else {}
+    return {"strategy": VERSION, **order, "variables": variables}
 
 
 def _written(how: Synchronisation) -> dict[str, object]:

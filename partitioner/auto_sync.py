@@ -1,0 +1,85 @@
+"""The search `auto` with lowering: as a function for `tofu.sync`, and as a method."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ..dataflow.graph import Graph
+from ..dataflow.validate import validate
+from ..errors import PlanError
+from ..machines.machine import Machine
+from ..machines.machine_file import load_machine
+from .lowering.lowering import lower
+from .methods.autodist.auto.reasons import Reason, reasons
+from .methods.autodist.auto.search import Candidates, SyncSearch, search_strategies
+from .methods.autodist.strategy import SyncStrategy
+from .methods.method import Method, register
+from .methods.simulated import SimulatedSearch
+from .plans.plan import Plan, require_graph, require_workers
+
+NAME = "auto"
+
+
+@dataclass(frozen=True, slots=True)
+class AutoSync:
+    """The strategy that a search has found, and why it is faster."""
+
+    strategy: SyncStrategy
+    """The strategy."""
+
+    plan: Plan
+    """Its plan."""
+
+    seconds: float
+    """The simulated time of an iteration."""
+
+    plain_seconds: float
+    """That of all-reduces, each variable's by itself."""
+
+    reasons: tuple[Reason, ...]
+    """What the gain depends on, the most important first; empty if there is none."""
+
+    search: SyncSearch
+    """All candidates."""
+
+
+def auto(graph: Graph, workers: int, machine: Machine | str) -> AutoSync:
+    """Search how each variable is synchronised, so that an iteration takes the least simulated time.
+
+    The pieces of a group travel together, unless the machine has a profile, whose transfers were measured one
+    by one. Raises PlanError if data parallelism has no plan, and MachineError as `tofu.simulate`.
+    """
+    require_graph(graph)
+    require_workers(workers)
+    validate(graph)
+    found = load_machine(machine) if isinstance(machine, str) else machine
+    merged = found.profile is None
+    searched = search_strategies(graph, workers, found, lower, merged=merged)
+    best = searched.best
+    return AutoSync(
+        best.strategy,
+        replace(best.plan, method=NAME),
+        best.seconds,
+        searched.plain.seconds,
+        reasons(searched, Candidates(graph, workers, found, lower, merged)),
+        searched,
+    )
+
+
+def auto_plan(asked: SimulatedSearch) -> Plan:
+    """Return the plan of the fastest strategy, every transfer with messages of its own, as engines have them.
+
+    Raises PlanError if no candidate fits the memory.
+    """
+    searched = search_strategies(asked.graph, asked.workers, asked.machine, lower, merged=False)
+    for each in searched.candidates:
+        if not asked.excess(each.plan):
+            return replace(each.plan, method=NAME, step_seconds=each.seconds)
+    least = min(asked.excess(each.plan) for each in searched.candidates)
+    raise PlanError(
+        f"the method 'auto' finds no strategy that fits the memory: the least one takes {least:,} bytes more; "
+        "use more workers, or a method that splits variables, such as 'refine'"
+    )
+
+
+register(Method(NAME, auto_plan, simulates=True, slow=True, page="methods/autodist.md"))
