@@ -1,6 +1,7 @@
 """For those who choose how each variable is synchronised: AutoDist's strategies and builders.
 
-`compile` makes the plan of a strategy, and `auto` searches one for a machine. docs/methods/autodist.md has examples.
+`compile` makes the plan of a strategy, and `auto` searches one for a machine. docs/methods/autodist.md has
+examples.
 """
 
 from __future__ import annotations

@@ -212,7 +212,7 @@ def command(
     if front:
         facts["front"] = _front(graph, method, request, quiet=as_json)
     if as_json:
-        click.echo(json.dumps(facts))
+        click.echo(json.dumps(facts | {"messages": _messages(graph, found.plan)}))
     else:
         from ..reports.plan import show
 
@@ -239,6 +239,14 @@ def _front(graph: Graph, method: str, request: Request, quiet: bool) -> list[dic
 
     with waiting("searching plans with less memory", quiet=quiet):
         return [point(found) for found in request.front(graph, method)]
+
+
+def _messages(graph: Graph, plan: Plan) -> dict[str, int]:
+    """Return the number of messages by how far pieces travel together."""
+    from ..partitioner import lower
+    from ..programs.messages import count_messages
+
+    return dataclasses.asdict(count_messages(lower(graph, plan)))
 
 
 def _gathered(

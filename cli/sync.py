@@ -21,7 +21,8 @@ from .options import (
 
 if TYPE_CHECKING:
     from ..dataflow.graph import Graph
-    from ..partitioner import Plan
+    from ..machines.machine import Machine
+    from ..partitioner import AutoSync, Plan
     from ..partitioner.methods.autodist.strategy import SyncStrategy
 
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
         "tofu sync mlp --builder all-reduce --workers 4",
         "tofu sync mlp --strategy strategy.yaml --machine dgx-1-v100 --workers 4",
         "tofu sync lstm --builder parallax --save plan.json --json",
+        "tofu sync mlp --builder auto --machine 2x-k80-node --workers 8",
     ),
 )
 @click.argument("model", shell_complete=model_candidates)
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
 @click.option(
     "--builder",
     help="Make the strategy: ps, ps-load-balancing, partitioned-ps, uneven-partitioned-ps, all-reduce, "
-    "partitioned-all-reduce, random-axis-partitioned-all-reduce or parallax.",
+    "partitioned-all-reduce, random-axis-partitioned-all-reduce or parallax; or search it: auto.",
 )
 @workers_option
 @click.option("--batch", "-b", type=click.IntRange(1), help="Batch size; the model's own if left out.")
@@ -67,12 +69,17 @@ def command(
 ) -> None:
     """Plan the training of MODEL over workers that share the samples, and synchronise each variable.
 
-    It prints the bytes that variables of each kind move. MODEL is as for `tofu plan`, and a strategy file has
-    the form of docs/methods/autodist.md. --json prints the strategy, too, in that form.
+    It prints the bytes that variables of each kind move. With a machine it also prints the simulated time of
+    an iteration, as engines run it and with the pieces of each group in one message. The builder `auto`
+    searches the strategy with the least of these times, and says what it gains through. MODEL is as for `tofu
+    plan`, and a strategy file has the form of docs/methods/autodist.md. --json prints the strategy, too, in
+    that form.
     """
     from ..machines import load
     from ..partitioner import lower
+    from ..partitioner.methods.autodist.merging import merge
     from ..partitioner.plans.origin import PlanOrigin
+    from ..programs.messages import count_messages
     from ..reports.files import check_writable
     from ..reports.synchronisation import show
     from ..simulator import simulate
@@ -86,13 +93,20 @@ def command(
         check_writable(save)
     loaded = load_model(model, batch, shapes)
     graph = loaded.training_graph(optimizer)
-    chosen = _strategy(graph, workers, strategy, builder)
-    plan = compile_strategy(graph, workers, chosen)
     found = None if machine is None else load(machine)
-    timeline = None if found is None else simulate(lower(graph, plan), found)
+    searched = _searched(graph, workers, found) if builder == "auto" else None
+    chosen = _strategy(graph, workers, strategy, builder) if searched is None else searched.strategy
+    plan = compile_strategy(graph, workers, chosen) if searched is None else searched.plan
+    program = lower(graph, plan)
+    merged = merge(graph, program, chosen)
+    timeline = None if found is None else simulate(program, found)
     facts = {"model": loaded.name, **_figures(graph, plan, chosen)}
+    facts["messages"] = {**dataclasses.asdict(count_messages(program)), "merged": merged.messages.count}
     facts["machine"] = None if found is None else found.name
     facts["step_seconds"] = None if timeline is None else timeline.seconds
+    apart = found is None or found.profile is not None
+    facts["merged_seconds"] = None if apart or found is None else merged.simulate(found).seconds
+    facts["auto"] = None if searched is None else _report(searched)
     if as_json:
         print_json(facts)
     else:
@@ -114,8 +128,34 @@ def _strategy(graph: Graph, workers: int, path: Path | None, builder: str | None
         return read(path, graph, workers)
     assert builder is not None, "one of both is given"
     if builder not in builders.BUILDERS:
-        raise PlanError(f"there is no builder {builder!r}{alternatives(builder, builders.BUILDERS)}")
+        known = (*builders.BUILDERS, "auto")
+        raise PlanError(f"there is no builder {builder!r}{alternatives(builder, known)}")
     return builders.BUILDERS[builder](graph, workers)
+
+
+def _searched(graph: Graph, workers: int, machine: Machine | None) -> AutoSync:
+    """Search a strategy for a machine. Raises MachineError if there is none."""
+    from ..errors import MachineError
+    from ..sync import auto
+
+    if machine is None:
+        raise MachineError("the builder 'auto' simulates iterations on a machine; give one with --machine")
+    return auto(graph, workers, machine)
+
+
+def _report(searched: AutoSync) -> dict[str, Any]:
+    """Return what `--json` prints of a search."""
+    return {
+        "seconds": searched.seconds,
+        "plain_seconds": searched.plain_seconds,
+        "gains": [dataclasses.asdict(each) for each in searched.reasons],
+        "server_gap": searched.search.server_gap,
+        "predicted": searched.search.predicted,
+        "candidates": [
+            {"name": each.name, "seconds": each.seconds, "predicted_seconds": each.predicted_seconds}
+            for each in searched.search.candidates
+        ],
+    }
 
 
 def _figures(graph: Graph, plan: Plan, strategy: SyncStrategy) -> dict[str, Any]:

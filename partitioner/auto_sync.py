@@ -77,8 +77,8 @@ def auto_plan(asked: SimulatedSearch) -> Plan:
             return replace(each.plan, method=NAME, step_seconds=each.seconds)
     least = min(asked.excess(each.plan) for each in searched.candidates)
     raise PlanError(
-        f"the method 'auto' finds no strategy that fits the memory: the least one takes {least:,} bytes more; "
-        "use more workers, or a method that splits variables, such as 'refine'"
+        f"the method 'auto' finds no strategy that fits the memory: the least one takes {least:,} bytes "
+        "more; use more workers, or a method that splits variables, such as 'refine'"
     )
 
 

@@ -16,8 +16,8 @@ to wake, the instruction begins with a job that waits for those and takes that t
 
 If messages are given, pieces travel in them. A message belongs to the first transfer that needs a piece of
 it, so it is sent then and pays its latency once. The other pieces lie in the reader's memory until they are
-copied. Transfers of one tick are served in rounds, so that readers do not all wait for the same sender: in the
-first round each reads from the worker after its own, in the next one from the worker after that. Without
+copied. Transfers of one tick are served in rounds, so that readers do not all wait for the same sender: in
+the first round each reads from the worker after its own, in the next one from the worker after that. Without
 messages, each transfer has one from each worker, and those of the first worker are served first.
 """
 

@@ -32,6 +32,7 @@ from ...problem.sequences import by_batch
 from ..flexflow.soap import Soap, find_soap
 from ..meshes.indexing import indexing
 from .strategy import AllReduce, Server, Synchronisation, SyncStrategy
+from .uneven import with_shares
 from .variables import TrainedVariable, find_variables
 
 METHOD = "sync"
@@ -68,7 +69,21 @@ def compile_strategy(graph: Graph, workers: int, strategy: SyncStrategy) -> Plan
             copies[name] = [Copy(_everywhere(workers), variable.readers)]
     plan = compose(graph, workers, operations, tensors, copies=copies)
     order = _updates_last(graph, variables.values()) if strategy.updates_last else None
+    if strategy.shares is not None:
+        plan = with_shares(graph, plan, _reduced(graph, variables.values(), strategy), strategy.shares)
     return replace(plan, method=METHOD, written_order=order)
+
+
+def _reduced(graph: Graph, variables: Iterable[TrainedVariable], strategy: SyncStrategy) -> list[str]:
+    """Return the gradients of all variables that are reduced as a whole."""
+    gradients = {tensor.name for tensor in graph.tensors if tensor.role is Role.GRADIENT}
+    return [
+        name
+        for each in variables
+        if all(isinstance(part, AllReduce) for part in strategy.variables[each.tensor.name].parts)
+        for name in each.together
+        if name in gradients
+    ]
 
 
 def _updates_last(graph: Graph, variables: Iterable[TrainedVariable]) -> tuple[str, ...]:
@@ -170,6 +185,12 @@ def _check(variables: Mapping[str, TrainedVariable], workers: int, strategy: Syn
     if not isinstance(strategy, SyncStrategy):
         raise PlanError(
             f"compile takes a tofu.sync.Strategy, not a {type(strategy).__name__}; build one first"
+        )
+    shares = strategy.shares
+    if shares is not None and (len(shares) != workers or min(shares) < 0 or sum(shares) <= 0):
+        raise PlanError(
+            f"there are {len(shares)} shares for {workers} workers, from {min(shares, default=0)} on; give "
+            "one for each worker, none of them negative, and one above 0"
         )
     unknown = [name for name in strategy.variables if name not in variables]
     if unknown:

@@ -61,6 +61,9 @@ class SyncStrategy:
     updates_last: bool = False
     """Whether all updates run at the end, so that computations do not wait for gradients on their way."""
 
+    shares: tuple[float, ...] | None = None
+    """The part of each gradient that each worker reduces for all, if it is reduced; None for equal parts."""
+
 
 def evenly(axis: int, extent: int, parts: int) -> Partition:
     """Cut a dimension as TensorFlow does: the first parts are one larger if the extent is not a multiple.

@@ -37,7 +37,7 @@ def parse_strategy(document: object, graph: Graph, workers: int) -> SyncStrategy
     Raises PlanError naming the entry that is wrong.
     """
     file = typed_object(document, "the file")
-    expect_keys(file, ("strategy", "variables"), "the file", ("graph", "workers", "updates"))
+    expect_keys(file, ("strategy", "variables"), "the file", ("graph", "workers", "updates", "shares"))
     number_between(file["strategy"], "strategy", VERSION, VERSION)
     if number_between(file.get("workers", workers), "workers", 1, WORKER_LIMIT) != workers:
         raise PlanError(f"workers is {file['workers']}, but the plan is for {workers}; make them equal")
@@ -66,14 +66,34 @@ def parse_strategy(document: object, graph: Graph, workers: int) -> SyncStrategy
     updates = typed(file.get("updates", "in-turn"), str, "updates")
     if updates not in _UPDATES:
         raise PlanError(f"updates is {updates!r}{alternatives(updates, _UPDATES)}")
-    return SyncStrategy(found, updates == "last")
+    return SyncStrategy(
+        found, updates == "last", _shares(file["shares"], workers) if "shares" in file else None
+    )
+
+
+def _shares(entry: object, workers: int) -> tuple[float, ...]:
+    """Read the part of each gradient that each worker reduces."""
+    listed: list[object] = typed(entry, list, "shares")
+    if len(listed) != workers:
+        raise PlanError(f"shares has {len(listed)} entries for {workers} workers; write one for each")
+    for place, each in enumerate(listed):
+        if isinstance(each, bool) or not isinstance(each, int | float) or not 0 <= each <= 1:
+            raise PlanError(f"shares[{place}] is {str(each)[:40]}; it must be a number from 0 to 1")
+    found = tuple(float(each) for each in listed if isinstance(each, int | float))
+    if sum(found) == 0:
+        raise PlanError("shares are all 0; give a worker a part")
+    return found
 
 
 def strategy_document(strategy: SyncStrategy) -> dict[str, object]:
     """Return what a strategy file holds of a strategy."""
     variables = {name: _written(how) for name, how in strategy.variables.items()}
-    order = {"updates": "last"} if strategy.updates_last else {}
-    return {"strategy": VERSION, **order, "variables": variables}
+    found: dict[str, object] = {"strategy": VERSION}
+    if strategy.updates_last:
+        found["updates"] = "last"
+    if strategy.shares is not None:
+        found["shares"] = list(strategy.shares)
+    return {**found, "variables": variables}
 
 
 def _written(how: Synchronisation) -> dict[str, object]:

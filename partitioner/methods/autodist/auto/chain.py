@@ -1,7 +1,7 @@
 """Cut a chain of gradients into groups, each of which is reduced at once, so that the last one is done first.
 
-    given         when each gradient is made, in order; its bytes; what a group costs: a constant, and for each
-                  byte and each gradient
+    given         when each gradient is made, in order; its bytes; what a group costs: a constant, and for
+                  each byte and each gradient
     variables     where one group ends and the next one begins
     objective     when the last group is reduced
     recurrence    done[k] = min over j < k of max(done[j], made[k]) + cost of the gradients j to k

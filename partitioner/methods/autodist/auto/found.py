@@ -4,8 +4,8 @@
     served        every variable has one server, see `servers`
     cut           large variables have a part on every server, as large as a linear program says, so that slow
                   links get small parts; others are reduced or served
-    eliminated    each variable is reduced, cut or served, whichever takes the least time by itself; those that
-                  are reduced next to each other share a latency. Exact for the sum of these times
+    eliminated    each variable is reduced, cut or served, whichever takes the least time by itself; those
+                  that are reduced next to each other share a latency. Exact for the sum of these times
     sparse        sparse variables are cut or served, others are reduced
 
 All keep what they fetched, and run updates last or in turn.
@@ -15,9 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
+from scipy.optimize import linprog
 
 from ....solvers.elimination import CostTable, eliminate
 from ..strategy import AllReduce, Partition, Server, Synchronisation, SyncStrategy
@@ -32,6 +33,9 @@ SMALL = (0, 1 << 14, 1 << 18)
 
 CHUNKS = (1, 8, 32, 128)
 """Sizes of groups that are tried besides those of the chain."""
+
+NEAR = 0.01
+"""The part by which the busiest lane may be loaded more than it must be, for shares that are more equal."""
 
 REDUCED = Synchronisation((AllReduce(),))
 
@@ -63,11 +67,13 @@ class Finder:
         """Yield strategies, with groups of every size and updates in either order."""
         for name, chosen in self._layouts():
             for grouping, groups in self._groupings(chosen):
-                for last in (True, False):
-                    label = f"{name}, {grouping}" if grouping else name
-                    yield FoundStrategy(
-                        f"{label}, updates last" if last else label, SyncStrategy(groups, last)
-                    )
+                uneven = bool(grouping) and np.ptp(self._shares) > 0
+                for last, shares in product(
+                    (True, False), (None, tuple(self._shares.tolist()))[: 1 + uneven]
+                ):
+                    labels = (name, grouping, "updates last" if last else "", "in shares" if shares else "")
+                    label = ", ".join(filter(None, labels))
+                    yield FoundStrategy(label, SyncStrategy(groups, last, shares))
 
     def _layouts(self) -> Iterator[tuple[str, Mapping[str, Synchronisation]]]:
         names = [each.tensor.name for each in self._variables]
@@ -106,7 +112,7 @@ class Finder:
         ]
         made = self._model.ready_nanoseconds
         waiting.sort(key=lambda number: (made[number], number))
-        rest = {number for number in range(len(self._variables))} - set(waiting)
+        rest = set(range(len(self._variables))) - set(waiting)
         if not waiting:
             yield "", dict(chosen)
             return
@@ -154,9 +160,7 @@ class Finder:
         for each in self._variables:
             if each.tensor.name in cut:
                 base += self._loads(each, cut[each.tensor.name])
-        kinds = [
-            Items(len(members), self._server_loads(members[0])) for members in self._kinds(cut).values()
-        ]
+        kinds = [Items(len(members), self._server_loads(members[0])) for members in self._kinds(cut).values()]
         return choose(kinds, base)
 
     def _kinds(self, cut: Mapping[str, Synchronisation]) -> dict[int, list[TrainedVariable]]:
@@ -177,10 +181,12 @@ class Finder:
         for members, options in zip(self._kinds(cut).values(), choice.options, strict=True):
             for variable, worker in zip(members, options, strict=True):
                 found[variable.tensor.name] = _server(worker)
-        return {each.tensor.name: found[each.tensor.name] for each in self._variables if each.tensor.name in found}
+        return {
+            each.tensor.name: found[each.tensor.name] for each in self._variables if each.tensor.name in found
+        }
 
     def _byte_shares(self) -> Reals:
-        """Return the share of all bytes that each server has if bytes can be cut anywhere."""
+        """Return the share of all bytes that each worker reduces if bytes can be cut anywhere."""
         total = float(sum(each.tensor.nbytes for each in self._variables))
         pairs, loads = self._model.pairs, []
         for worker in range(self._workers):
@@ -188,7 +194,7 @@ class Finder:
             moved[:, worker] = total
             moved[worker, worker] = 0
             loads.append(pairs.loads(moved * pairs.per_byte) + pairs.loads(moved.T * pairs.per_byte))
-        return choose([Items(1, np.array(loads))], np.zeros(pairs.occupies.shape[0]), nodes=0).shares[0]
+        return even_shares(np.array(loads))
 
     def _cut(self, variable: TrainedVariable) -> Synchronisation | None:
         """Cut the longest dimension in proportion to the shares; None if it has fewer places than parts."""
@@ -246,6 +252,30 @@ class Finder:
                     best, seconds = changed, taken
         name = found.name if best is found.strategy else f"{found.name}, improved"
         return FoundStrategy(name, best)
+
+
+def even_shares(loads: Reals) -> Reals:
+    """Share something among workers, the busiest lane loaded about as little as it can be.
+
+    `loads` are those of each lane if a worker has all, `[worker, lane]`. Of such shares those are taken whose
+    largest one is least.
+    """
+    workers, lanes = loads.shape
+    even = np.full(workers, 1 / workers)
+    scale = max(float(loads.max(initial=0.0)), 1e-12)
+    table = loads / scale
+    total, above = np.ones((1, workers + 1)), -np.ones((lanes, 1))
+    total[0, -1] = 0
+    last = np.zeros(workers + 1)
+    last[-1] = 1
+    least = linprog(last, np.hstack([table.T, above]), np.zeros(lanes), total, [1.0], method="highs")
+    if least.status or (even @ table).max() <= least.fun * (1 + NEAR):
+        return even
+    capped = np.hstack([table.T, np.zeros((lanes, 1))])
+    below = np.hstack([np.eye(workers), -np.ones((workers, 1))])
+    limits = np.concatenate([np.full(lanes, least.fun * (1 + NEAR)), np.zeros(workers)])
+    found = linprog(last, np.vstack([capped, below]), limits, total, [1.0], method="highs")
+    return even if found.status else np.round(np.maximum(found.x[:-1], 0), 6)
 
 
 def _server(worker: int) -> Synchronisation:

@@ -44,8 +44,9 @@ def serve(
 ) -> Numbers:
     """Serve the messages of transfers that begin at given times; return when the last of each ends.
 
-    They are served in `rounds`, or else all of one reader before those of the next. `messages` are nanoseconds by sender and reader, `lanes` those of each pair, `width` for each. Write until
-    when lanes are occupied to `free`, whose last lane is nobody's.
+    They are served in `rounds`, or else all of one reader before those of the next. `messages` are
+    nanoseconds by sender and reader, `lanes` those of each pair, `width` for each. Write until when lanes are
+    occupied to `free`, whose last lane is nobody's.
     """
     workers = len(begin)
     ends = zeros(workers)
@@ -144,9 +145,7 @@ class SyncModel:
     @property
     def ready_nanoseconds(self) -> list[float]:
         """When each variable's gradient is made, if transfers took no time."""
-        ends = np.cumsum(
-            [0.0 if n in self._update_of else c.max() for n, c in enumerate(self._computing)]
-        )
+        ends = np.cumsum([0.0 if n in self._update_of else c.max() for n, c in enumerate(self._computing)])
         return [float(ends[made]) if made >= 0 else 0.0 for made in self._made_by]
 
     def can_wait(self, variable: int) -> bool:
@@ -157,7 +156,10 @@ class SyncModel:
         """Predict the time of an iteration."""
         state = _State(self.pairs, self._in_turn, self.merged)
         workers = self.pairs.workers
-        moved = [sync_traffic(v, strategy.variables[v.tensor.name], workers) for v in self.variables]
+        moved = [
+            sync_traffic(v, strategy.variables[v.tensor.name], workers, strategy.shares)
+            for v in self.variables
+        ]
         members, last = self._groups(strategy)
         proxied = [
             any(isinstance(p, Server) and p.proxy for p in strategy.variables[v.tensor.name].parts)
@@ -170,7 +172,7 @@ class SyncModel:
         collects: dict[int, list[int]] = {}
         for number, made in enumerate(self._made_by):
             collects.setdefault(last.get(number, made), []).append(number)
-        reduced: list[Reals | float] = [0.0] * len(self.variables)
+        reduced = [np.zeros(workers)] * len(self.variables)
         for operation in self._order(strategy, members):
             needed: Reals | float = 0.0
             for number in fetches.get(operation, ()):
@@ -197,10 +199,10 @@ class SyncModel:
         return state.transfer(0.0, messages, self.start, 0.0)
 
     def _collect(
-        self, state: _State, moved: list[SyncTraffic], mine: list[int], reduced: list[Reals | float]
+        self, state: _State, moved: list[SyncTraffic], mine: list[int], reduced: list[Reals]
     ) -> None:
         """Reduce the gradients of variables whose pieces travel together, in one hop or two."""
-        ends: Reals | float = state.computing.max()
+        ends: Reals = state.computing
         for number in range(2):
             each = [moved[n].spread if number else moved[n].gradient for n in mine]
             nbytes = np.sum(each, axis=0)
@@ -286,9 +288,7 @@ def _computing(plain: Timeline) -> list[Reals]:
 def _fixed(plain: Timeline, program: PartitionedGraph, gradients: set[int]) -> dict[int, _Fixed]:
     """Return what operations move besides gradients of variables."""
     places = sorted(
-        (each.tick, of.worker, index)
-        for of in program.programs
-        for index, each in enumerate(of.instructions)
+        (each.tick, of.worker, index) for of in program.programs for index, each in enumerate(of.instructions)
     )
     computed: dict[int, int] = {}
     for tick, worker, index in places:

@@ -1,7 +1,8 @@
 """Through what a strategy gains over plain all-reduce: its time where one feature is missing.
 
 Both are simulated again on a machine, or with times, in which one feature is free or uniform. The feature
-explains the part of the gain that is lost with it. Features depend on each other, so parts need not add up.
+explains the part of the gain that is lost with it, the whole of it if nothing is left. Features depend on
+each other, so parts need not add up.
 
     latency          messages without bytes take no time
     heterogeneity    all links of a kind are as wide as the widest of them, and all devices as fast
@@ -17,7 +18,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from .....dataflow.graph import Graph
 from .....machines.links import DeviceLink
 from .....machines.machine import Machine
 from .....programs.program import Compute
@@ -48,31 +48,29 @@ def reasons(found: SyncSearch, trying: Candidates) -> tuple[Reason, ...]:
     gain = found.plain.seconds - found.best.seconds
     if gain < least:
         return ()
-    parts = [Reason(name, gain - without) for name, without in _gains_without(found, trying)]
+    parts = [Reason(name, min(gain, gain - without)) for name, without in _gains_without(found, trying)]
     return tuple(sorted((each for each in parts if each.seconds >= least), key=lambda each: -each.seconds))
 
 
 def _gains_without(found: SyncSearch, trying: Candidates) -> Iterator[tuple[str, float]]:
     """Yield each feature that is there, and the gain without it."""
-    machine, graph = trying.machine, trying.graph
+    machine, graph, pair = trying.machine, trying.graph, (found.plain, found.best)
     for name, change in MACHINE_FEATURES.items():
         changed = change(machine)
         if changed != machine:
-            yield name, _gain(found, lambda each, m=changed: _seconds(each, m, times_on(each.program, m)))
+            both = [_seconds(each, changed, times_on(each.program, changed)) for each in pair]
+            yield name, both[0] - both[1]
     updates = {update.index for each in find_variables(graph) for update in each.updates}
     every = {operation.index for operation in graph.operations}
     for name, free in (("overlap", every), ("shared updates", updates)):
-        yield name, _gain(found, lambda each, of=free: _seconds(each, machine, _without(each, machine, of)))
+        both = [_seconds(each, machine, _without(each, machine, free)) for each in pair]
+        yield name, both[0] - both[1]
     sparse = {each.tensor.name for each in find_variables(graph) if each.sparse}
     strategy = found.best.strategy
     changed_strategy = _all_reduced(strategy, sparse)
     if changed_strategy != strategy:
         dense, _ = trying.simulated("dense", changed_strategy)
         yield "sparsity", found.plain.seconds - dense.seconds
-
-
-def _gain(found: SyncSearch, seconds: Callable[[SyncCandidate], float]) -> float:
-    return seconds(found.plain) - seconds(found.best)
 
 
 def _seconds(each: SyncCandidate, machine: Machine, times: ComputeTimes) -> float:

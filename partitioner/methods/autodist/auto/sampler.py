@@ -51,9 +51,7 @@ def sample(graph: Graph, workers: int, draw: Random) -> SyncStrategy:
     return SyncStrategy(found, draw.random() < 0.5)
 
 
-def _axis(
-    variable: TrainedVariable, workers: int, small: float, large: float, draw: Random
-) -> int | None:
+def _axis(variable: TrainedVariable, workers: int, small: float, large: float, draw: Random) -> int | None:
     """Return the dimension along which a variable is cut; None if it stays whole."""
     shape, nbytes = variable.tensor.shape, variable.tensor.nbytes
     long = [axis for axis, extent in enumerate(shape) if extent >= workers]
@@ -62,9 +60,7 @@ def _axis(
     return draw.choice(long)
 
 
-def _balanced(
-    variables: list[tuple[TrainedVariable, int]], workers: int
-) -> dict[str, tuple[int, ...]]:
+def _balanced(variables: list[tuple[TrainedVariable, int]], workers: int) -> dict[str, tuple[int, ...]]:
     """Return the servers of each variable's parts, by load; parts of one variable are on different ones."""
     loads = [0.0] * workers
     found = {}

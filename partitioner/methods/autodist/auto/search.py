@@ -4,8 +4,8 @@
     score         the simulated time of an iteration
     result        the candidate with the least score; of equal ones the first
 
-So the result is never behind a builder, on the simulator's terms. The fast model only decides which strategies
-are simulated. Servers have a proven gap, see `servers`; the time as a whole has no bound.
+So the result is never behind a builder, on the simulator's terms. The fast model only decides which
+strategies are simulated. Servers have a proven gap, see `servers`; the time as a whole has no bound.
 
 Implemented in: `search_strategies`.
 """
@@ -155,4 +155,4 @@ def _rank(each: tuple[float, int, FoundStrategy]) -> tuple[float, int]:
 
 
 def _key(strategy: SyncStrategy) -> tuple[object, ...]:
-    return strategy.updates_last, *strategy.variables.items()
+    return strategy.updates_last, strategy.shares, *strategy.variables.items()

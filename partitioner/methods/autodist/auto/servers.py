@@ -88,7 +88,9 @@ def choose(kinds: Sequence[Items], base: Reals, nodes: int = NODES) -> ServerCho
     for place, kind in enumerate(order):
         options[kind] = tuple(sorted(best[place]))
         spread[kind] = shares[place]
-    return ServerChoice(load, load if proven else min(bound, load), tuple(options), tuple(spread), search.nodes)
+    return ServerChoice(
+        load, load if proven else min(bound, load), tuple(options), tuple(spread), search.nodes
+    )
 
 
 def _load(kinds: Sequence[Items], base: Reals, options: Sequence[Sequence[int]]) -> float:

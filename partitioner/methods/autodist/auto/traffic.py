@@ -76,16 +76,19 @@ class SyncTraffic:
     """The variable, on its way to operations that read it, each time."""
 
 
-def sync_traffic(variable: TrainedVariable, how: Synchronisation, workers: int) -> SyncTraffic:
-    """Return what moves if a variable is synchronised in a way."""
+def sync_traffic(
+    variable: TrainedVariable, how: Synchronisation, workers: int, shares: Sequence[float] | None = None
+) -> SyncTraffic:
+    """Return what moves if a variable is synchronised in a way. Reduced ones are reduced in `shares`."""
+    own = np.full((workers, 1), 1 / workers) if shares is None else np.array(shares)[:, None] / sum(shares)
     gradient, spread, fetched = (np.zeros((workers, workers)) for _ in range(3))
     apart = ~np.eye(workers, dtype=bool)
     whole = max(variable.tensor.shape, default=1) >= workers
     for nbytes, part in zip(part_bytes(variable, how), how.parts, strict=True):
         match part:
             case AllReduce():
-                gradient += apart * (nbytes / workers if whole else nbytes)
-                spread += apart * (nbytes / workers if whole else 0.0)
+                gradient += apart * (nbytes * own.T if whole else nbytes)
+                spread += apart * (nbytes * own if whole else 0.0)
             case Server(worker=worker):
                 gradient[:, worker] += nbytes
                 fetched[worker] += nbytes
@@ -100,6 +103,4 @@ def part_bytes(variable: TrainedVariable, how: Synchronisation) -> Sequence[floa
     if partition is None:
         return (nbytes,)
     extent = variable.tensor.shape[partition.axis]
-    return [
-        nbytes * (upper - lower) / extent for lower, upper in pairwise((0, *partition.bounds, extent))
-    ]
+    return [nbytes * (upper - lower) / extent for lower, upper in pairwise((0, *partition.bounds, extent))]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import pairwise, product
 
 import pytest
 from hypothesis import given
@@ -34,7 +34,7 @@ def test_no_cut_is_done_earlier(data: st.DataObject, made: list[int], costs: tup
     done, groups = cut_chain(made, nbytes, *costs)
     every = [finished(made, nbytes, cuts, costs) for cuts in product((0, 1), repeat=len(made) - 1)]
     assert done == pytest.approx(min(every))
-    chosen = tuple(int(before != after) for before, after in zip(groups, groups[1:], strict=False))
+    chosen = tuple(int(before != after) for before, after in pairwise(groups))
     assert finished(made, nbytes, chosen, costs) == pytest.approx(done)
 
 
