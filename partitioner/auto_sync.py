@@ -37,7 +37,7 @@ class AutoSync:
     """That of all-reduces, each variable's by itself."""
 
     reasons: tuple[Reason, ...]
-    """What the gain depends on, the most important first; empty if there is none."""
+    """The features on which the gain depends, the most important first; empty if there is none."""
 
     search: SyncSearch
     """All candidates."""

@@ -2,7 +2,7 @@
 
 All workers collect some tensors of a group, as gradients are reduced. Of each group all wait for the one that
 is collected last, hop by hop. Whatever touches what they write, or overwrites what they read, waits as well
-and keeps its order. Everything else stays where it is. Bytes and bits do not change: every instruction does
+and keeps its order. Everything else keeps its place. Bytes and bits do not change: every instruction does
 what it did, on the same values.
 
 Assumes: the programs are in the order of the clock, and no tensor of a group is needed to make another one.

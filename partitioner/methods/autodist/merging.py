@@ -1,6 +1,6 @@
 """Messages of a group: the all-reduces of its variables wait for each other and travel together.
 
-A gradient that something besides its update reads cannot wait, so it stays where it is. A variable in several
+A gradient that something besides its update reads cannot wait, so it keeps its place. A variable in several
 parts belongs to the group of the first part that is reduced.
 """
 

@@ -144,7 +144,7 @@ class Finder:
         return cut_chain([made[number] for number in waiting], nbytes, empty, per_byte, starts)[1]
 
     def _all_reduce_time(self, nbytes: float) -> float:
-        """Return how long the busiest lane takes to reduce so many bytes in two hops."""
+        """Return how long the busiest lane takes to reduce a number of bytes in two hops."""
         each = (1 - np.eye(self._workers)) * nbytes / self._workers
         return 2 * float(self._model.pairs.loads(self._model.pairs.of(each)).max(initial=0.0))
 

@@ -29,7 +29,7 @@ from .traffic import PairTimes, Reals, SyncTraffic, sync_traffic
 
 @dataclass(slots=True)
 class _Fixed:
-    """What an operation moves besides synchronisation, in nanoseconds between pairs, hop by hop."""
+    """The messages of an operation besides synchronisation, in nanoseconds between pairs, hop by hop."""
 
     before: list[Reals] = field(default_factory=list)
     """The transfers before it computes."""

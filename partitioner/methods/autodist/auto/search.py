@@ -71,7 +71,7 @@ class SyncCandidate:
 
 @dataclass(frozen=True, slots=True)
 class SyncSearch:
-    """What a search has found."""
+    """The outcome of a search."""
 
     best: SyncCandidate
     """The fastest candidate."""

@@ -7,8 +7,8 @@
     bound         the linear program in which items may be shared among options
 
 Items are variables, options their servers, and lanes the directions of links. With equal lanes this is the
-scheduling of jobs on machines, so the bound is no less than the load over the number of lanes, and no less
-than the largest item. Items of a kind are equal, so only their number counts.
+scheduling of jobs on machines, and the bound is at least the load over the number of lanes, and at least the
+largest item. Items of a kind are equal, so only their number counts.
 
 Branch and bound: kinds with large loads are decided first. At a node, each lane has at least what is decided
 and the least that the others must add, and so has any weighted sum of lanes; the weights are the dual values
