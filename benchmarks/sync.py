@@ -3,11 +3,11 @@
     python -m benchmarks.sync [--only ranking|groups|found|measured|trials] [--save FILE]
 
 *Ranking*: 200 strategies that AutoDist's guided sampler draws, on two simulated machines. `pairs` is the part
-of all pairs of different times that the fast model puts into the simulator's order. `ratio` has the least, the
-median and the largest predicted time over the simulated one.
+of all pairs of different times that the fast model puts into the simulator's order. `ratio` has the least,
+the median and the largest predicted time over the simulated one.
 
-*Groups*: all-reduces in groups of 1 to all variables, in the order of the graph, on clusters of table 1 of the
-paper. `merging` is the time of groups of 1 over that of the best size, `all` over that of one group.
+*Groups*: all-reduces in groups of 1 to all variables, in the order of the graph, on clusters of table 1 of
+the paper. `merging` is the time of groups of 1 over that of the best size, `all` over that of one group.
 
 *Found*: the best builder and what `auto` finds, on the same clusters. `gain` is the first over the second.
 

@@ -35,8 +35,8 @@ method_option = click.option(
     help="Search method: recursive, refine, exact, all-row, spartan, equal-chop, icml18, data-parallel, "
     "zero-3, megatron, megatron-sp, one-weird-trick, wu-2016, ps, ps-load-balancing, partitioned-ps, "
     "uneven-partitioned-ps, all-reduce, partitioned-all-reduce, random-axis-partitioned-all-reduce, "
-    "parallax, flexflow, anneal, pardnn, place or auto. Megatron takes a mesh, as in megatron:dp4-tp2; the last "
-    "five need a machine (tofu plan --machine).",
+    "parallax, flexflow, anneal, pardnn, place, auto or autodist. Megatron takes a mesh, as in "
+    "megatron:dp4-tp2; the last six need a machine (tofu plan --machine).",
 )
 
 

@@ -10,14 +10,20 @@ from ..errors import PlanError
 from ..machines.machine import Machine
 from ..machines.machine_file import load_machine
 from .lowering.lowering import lower
+from .methods.autodist.auto.loop import run_loop
+from .methods.autodist.auto.model import SyncModel
 from .methods.autodist.auto.reasons import Reason, reasons
-from .methods.autodist.auto.search import Candidates, SyncSearch, search_strategies
+from .methods.autodist.auto.search import PLAIN, Candidates, SyncCandidate, SyncSearch, search_strategies
+from .methods.autodist.builders import all_reduce
 from .methods.autodist.strategy import SyncStrategy
 from .methods.method import Method, register
 from .methods.simulated import SimulatedSearch
 from .plans.plan import Plan, require_graph, require_workers
 
 NAME = "auto"
+
+TRIALS = 40
+"""The trials of AutoDist's loop if no proposals are given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,4 +88,39 @@ def auto_plan(asked: SimulatedSearch) -> Plan:
     )
 
 
+def autodist_plan(asked: SimulatedSearch) -> Plan:
+    """Return the plan of the fastest strategy that AutoDist's own loop has tried on the simulator.
+
+    Its trials are the proposals of the search. Raises PlanError if that plan does not fit the memory.
+    """
+    trying = Candidates(asked.graph, asked.workers, asked.machine, lower, merged=False)
+    reduced = all_reduce(asked.graph, asked.workers, chunk_size=1)
+    model = SyncModel(asked.graph, asked.machine, trying.simulated(PLAIN, reduced)[1], merged=False)
+    best: SyncCandidate | None = None
+
+    def trial(strategy: SyncStrategy) -> float:
+        nonlocal best
+        found = trying.simulated("trial", strategy)[0]
+        if best is None or found.seconds < best.seconds:
+            best = found
+        return found.seconds
+
+    trials = asked.sampling.proposals or TRIALS
+    run_loop(model, trial, trials, asked.sampling.seed)
+    assert best is not None, "there is at least one trial"
+    excess = asked.excess(best.plan)
+    if excess:
+        raise PlanError(
+            f"the fastest of the strategies that 'autodist' has tried takes {excess:,} bytes too many; use "
+            "'auto', which takes the fastest one that fits"
+        )
+    return replace(
+        best.plan,
+        method="autodist",
+        step_seconds=best.seconds,
+        sampling=replace(asked.sampling, proposals=trials),
+    )
+
+
 register(Method(NAME, auto_plan, simulates=True, slow=True, page="methods/autodist.md"))
+register(Method("autodist", autodist_plan, simulates=True, draws=True, slow=True, page="methods/autodist.md"))

@@ -1,12 +1,12 @@
-"""A fast model of an iteration: whole transfers in the order of the clock, where the simulator has messages.
+"""A fast model of an iteration: the jobs of a strategy without its plan and its programs.
 
-Operations and transfers are visited once, in the order in which they run. Each worker has a lane of
-computations and one of transfers, and each direction of a link is occupied by all messages over it, one after
-the other. A transfer ends when its messages have left their lanes. What data parallelism computes and moves
-besides synchronisation is measured once, by a simulation of all-reduces; a strategy then takes milliseconds.
+Operations and transfers are visited once, in the order in which they run, and become jobs on the lanes of the
+simulator. What data parallelism computes and moves besides synchronisation is measured once, by a simulation
+of all-reduces.
 
     exact         the bytes of each message, latencies, the order of transfers, what waits for what
-    approximate   messages of a transfer share a lane in any order; updates take as long as on all workers
+    approximate   parts of a variable take their share of its update, and pieces their share of its bytes; a
+                  transfer starts once for all variables of its group, and then takes the other starts
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from .....programs.program import Compute, PartitionedGraph
 from .....simulator.iteration_jobs import JobKind
 from .....simulator.timeline import Timeline
 from .....simulator.times import NANOSECONDS
-from .....support.compiled import Numbers, compiled, looped, zeros
 from ..strategy import AllReduce, Server, SyncStrategy
 from ..variables import TrainedVariable, find_variables
+from .coarse_jobs import CoarseJobs, Ends
 from .traffic import PairTimes, Reals, SyncTraffic, sync_traffic
 
 
@@ -36,80 +36,6 @@ class _Fixed:
 
     after: list[Reals] = field(default_factory=list)
     """The transfers after it has computed."""
-
-
-@compiled
-def serve(
-    messages: Numbers, begin: Numbers, free: Numbers, lanes: Numbers, width: int, rounds: bool
-) -> Numbers:
-    """Serve the messages of transfers that begin at given times; return when the last of each ends.
-
-    They are served in `rounds`, or else all of one reader before those of the next. `messages` are
-    nanoseconds by sender and reader, `lanes` those of each pair, `width` for each. Write until when lanes are
-    occupied to `free`, whose last lane is nobody's.
-    """
-    workers = len(begin)
-    ends = zeros(workers)
-    for reader in range(workers):
-        ends[reader] = begin[reader]
-    for number in range(workers * workers):
-        turn, reader = number // workers, number % workers
-        sender = (reader + turn) % workers
-        if not rounds:
-            reader, sender = turn, reader
-        pair = sender * workers + reader
-        if messages[pair] == 0:
-            continue
-        start = begin[reader]
-        for place in range(pair * width, pair * width + width):
-            start = max(start, free[lanes[place]])
-        for place in range(pair * width, pair * width + width):
-            free[lanes[place]] = start + messages[pair]
-        free[len(free) - 1] = 0
-        ends[reader] = max(ends[reader], start + messages[pair])
-    return ends
-
-
-class _State:
-    """How far every lane has come."""
-
-    def __init__(self, pairs: PairTimes, in_turn: bool, rounds: bool) -> None:
-        self.computing = np.zeros(pairs.workers)
-        self.moving = np.zeros(pairs.workers)
-        self._free = zeros(pairs.occupies.shape[0])
-        self._pairs = pairs
-        self._in_turn = in_turn
-        self._rounds = rounds
-
-    def compute(self, nanoseconds: Reals, after: Reals | float = 0.0) -> None:
-        """Let every worker compute for a while. Only those that compute wait."""
-        waiting = np.where(nanoseconds > 0, np.maximum(self.computing, after), self.computing)
-        self.computing = waiting + nanoseconds
-        if self._in_turn:
-            self.moving = np.maximum(self.moving, self.computing)
-
-    def wait(self, until: Reals | float) -> None:
-        """Let every worker wait before it computes."""
-        self.computing = np.maximum(self.computing, until)
-
-    def transfer(self, ready: Reals | float, messages: Reals, start: Reals, finish: Reals | float) -> Reals:
-        """Let every worker that reads run a transfer; return when each has ended, 0 for the others."""
-        reading = messages.any(axis=0)
-        if not reading.any():
-            return np.zeros(len(self.moving))
-        begin = np.maximum(self.moving, ready)
-        if self._in_turn:
-            begin = np.maximum(begin, self.computing)
-        begin = begin + start
-        pairs = self._pairs
-        rounded = np.rint(begin).astype(np.int64), np.rint(messages).astype(np.int64)
-        given = looped(rounded[1]), looped(rounded[0]), self._free, pairs.looped_lanes, pairs.width
-        ends = serve(*given, self._rounds)
-        found: Reals = np.where(reading, np.array(ends, float) + finish, 0.0)
-        self.moving = np.maximum(self.moving, found)
-        if self._in_turn:
-            self.computing = np.maximum(self.computing, found)
-        return found
 
 
 class SyncModel:
@@ -154,67 +80,67 @@ class SyncModel:
 
     def seconds(self, strategy: SyncStrategy) -> float:
         """Predict the time of an iteration."""
-        state = _State(self.pairs, self._in_turn, self.merged)
         workers = self.pairs.workers
+        jobs = CoarseJobs(self.pairs, self._in_turn, self.merged)
         moved = [
             sync_traffic(v, strategy.variables[v.tensor.name], workers, strategy.shares)
             for v in self.variables
         ]
         members, last = self._groups(strategy)
-        proxied = [
-            any(isinstance(p, Server) and p.proxy for p in strategy.variables[v.tensor.name].parts)
-            for v in self.variables
-        ]
-        fetches: dict[int, list[int]] = {}
-        for number, readers in enumerate(self._readers):
-            for reader in readers[:1] if proxied[number] else readers:
-                fetches.setdefault(reader, []).append(number)
+        fetches = self._fetches(strategy)
         collects: dict[int, list[int]] = {}
         for number, made in enumerate(self._made_by):
             collects.setdefault(last.get(number, made), []).append(number)
-        reduced = [np.zeros(workers)] * len(self.variables)
+        reduced: list[Ends] = [{} for _ in self.variables]
+        none = np.zeros(workers)
         for operation in self._order(strategy, members):
-            needed: Reals | float = 0.0
             for number in fetches.get(operation, ()):
-                needed = np.maximum(needed, self._fetch(state, moved[number]))
-            update = self._update_of.get(operation)
-            if update is not None:
-                needed = np.maximum(needed, reduced[update])
+                jobs.wait(jobs.transfer((), self.pairs.of(moved[number].fetched), self.start, none))
             fixed = self._fixed.get(operation)
             for messages in () if fixed is None else fixed.before:
-                needed = state.transfer(state.computing.max(), messages, self.start, 0.0)
-            time = self._computing[operation]
-            state.compute(time if update is None else self._share(time, moved[update]), needed)
+                jobs.wait(jobs.transfer(jobs.computed(), messages, self.start, none))
+            time, update = self._computing[operation], self._update_of.get(operation)
+            if update is None:
+                jobs.compute(time.tolist())
+            else:
+                jobs.compute(self._share(time, moved[update]).tolist(), [reduced[update]])
             for messages in () if fixed is None else fixed.after:
-                state.wait(state.transfer(state.computing.max(), messages, self.start, 0.0))
+                jobs.wait(jobs.transfer(jobs.computed(), messages, self.start, none))
             mine = collects.get(operation, ())
             if mine:
-                self._collect(state, moved, mine, reduced)
+                ends = self._collect(jobs, [moved[number] for number in mine])
+                for number in mine:
+                    reduced[number] = ends
                 if any(self._waited_for[number] for number in mine):
-                    state.wait(np.max([reduced[n] for n in mine], axis=0))
-        return float(max(state.computing.max(), state.moving.max())) / NANOSECONDS
+                    jobs.wait(ends)
+        return jobs.run() / NANOSECONDS
 
-    def _fetch(self, state: _State, moved: SyncTraffic) -> Reals:
-        messages = self.pairs.of(moved.fetched)
-        return state.transfer(0.0, messages, self.start, 0.0)
+    def _fetches(self, strategy: SyncStrategy) -> dict[int, list[int]]:
+        """Return the variables that are fetched for each operation, if they have servers."""
+        found: dict[int, list[int]] = {}
+        for number, (variable, readers) in enumerate(zip(self.variables, self._readers, strict=True)):
+            parts = strategy.variables[variable.tensor.name].parts
+            proxied = any(isinstance(part, Server) and part.proxy for part in parts)
+            for reader in readers[:1] if proxied else readers:
+                found.setdefault(reader, []).append(number)
+        return found
 
-    def _collect(
-        self, state: _State, moved: list[SyncTraffic], mine: list[int], reduced: list[Reals]
-    ) -> None:
+    def _collect(self, jobs: CoarseJobs, moved: list[SyncTraffic]) -> Ends:
         """Reduce the gradients of variables whose pieces travel together, in one hop or two."""
-        ends: Reals = state.computing
+        ends: Ends = {}
+        after = jobs.computed()
         for number in range(2):
-            each = [moved[n].spread if number else moved[n].gradient for n in mine]
+            each = [one.spread if number else one.gradient for one in moved]
             nbytes = np.sum(each, axis=0)
             if not nbytes.any():
                 continue
-            arriving = nbytes.max(axis=0)
             count = np.sum([one.any(axis=0) for one in each], axis=0)
-            finish = 0.0 if number else (self.pairs.workers + 1) * arriving * self._per_byte
-            others = np.maximum(count - 1, 0) * self.start
-            ends = state.transfer(np.max(ends), self.pairs.of(nbytes), self.start, finish + others)
-        for number in mine:
-            reduced[number] = ends
+            finish = np.maximum(count - 1, 0) * self.start
+            if not number:
+                finish = finish + (self.pairs.workers + 1) * nbytes.max(axis=0) * self._per_byte
+            ends = {**ends, **jobs.transfer(after, self.pairs.of(nbytes), self.start, finish)}
+            after = list(ends.values())
+        return ends
 
     def _share(self, time: Reals, moved: SyncTraffic) -> Reals:
         """Return how long an update takes on each worker, by the part of the variable that it holds."""

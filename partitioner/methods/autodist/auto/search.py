@@ -34,7 +34,10 @@ SIMULATED = 6
 """The number of strategies of the finder that are simulated."""
 
 IMPROVING_TRIALS = 200
-"""The number of changes of single variables that the fast model tries."""
+"""The most changes of single variables that the fast model tries."""
+
+IMPROVING_JOBS = 4_000_000
+"""The most jobs of all these trials, counted as those of plain all-reduces: about ten seconds."""
 
 PLAIN = "plain all-reduce"
 """The name of all-reduces, each variable's by itself, with which others are compared."""
@@ -138,8 +141,9 @@ def search_strategies(
     finder = Finder(model)
     found = sorted(((model.seconds(each.strategy), n, each) for n, each in enumerate(finder)), key=_rank)
     count = len(found)
+    trials = min(IMPROVING_TRIALS, IMPROVING_JOBS // max(len(timeline.work.kinds), 1))
     if found:
-        better = finder.improved(found[0][2], IMPROVING_TRIALS)
+        better = finder.improved(found[0][2], trials)
         found.insert(0, (model.seconds(better.strategy), count, better))
     for _, _, each in found:
         key = _key(each.strategy)
@@ -147,7 +151,7 @@ def search_strategies(
             tried.add(key)
             candidates.append(trying.simulated(each.name, each.strategy, model)[0])
     ranked = tuple(sorted(candidates, key=lambda each: each.seconds))
-    return SyncSearch(ranked[0], plain, ranked, count + IMPROVING_TRIALS, finder.served.gap)
+    return SyncSearch(ranked[0], plain, ranked, count + trials, finder.served.gap)
 
 
 def _rank(each: tuple[float, int, FoundStrategy]) -> tuple[float, int]:

@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from .....machines.machine import Machine
 from .....simulator.ways import Ways
-from .....support.compiled import looped
 from ..strategy import AllReduce, Server, Synchronisation
 from ..variables import TrainedVariable
 
@@ -40,16 +39,15 @@ class PairTimes:
                 self.latency[sender, reader], self.per_byte[sender, reader] = self.ways.speed(way)
                 lanes.append(self.ways.lanes[way])
         names = self.ways.lane_names
-        self.occupies = np.zeros((len(names) + 1, workers * workers))
-        """`[lane, pair]`: 1 if messages of a pair occupy a lane; the last lane is nobody's."""
-        self.width = max(map(len, lanes), default=0) or 1
-        """The most lanes of a pair."""
-        filled = np.full((workers * workers, self.width), len(names))
+        self.occupies = np.zeros((len(names), workers * workers))
+        """`[lane, pair]`: 1 if messages of a pair occupy a lane."""
         for pair, own in enumerate(lanes):
             self.occupies[list(own), pair] = 1
-            filled[pair, : len(own)] = own
-        self.looped_lanes = looped(filled)
-        """The lanes of each pair, `width` for each, as loops take them; the last lane fills the row."""
+        self._lanes = lanes
+
+    def lanes_of(self, sender: int, reader: int) -> tuple[int, ...]:
+        """Return the lanes that messages from one worker to another occupy."""
+        return self._lanes[sender * self.workers + reader]
 
     def of(self, nbytes: Reals) -> Reals:
         """Return the nanoseconds of a message between each pair with these bytes; 0 for none."""
