@@ -1,20 +1,19 @@
 """Synchronisation: the fast model against simulation, merged groups, and found strategies against builders.
 
-    python -m benchmarks.sync [--only ranking|groups|found|measured|trials] [--save FILE]
+    python -m benchmarks.sync [--only ranking|groups|found|trials] [--save FILE]
 
 *Ranking*: 200 strategies that AutoDist's guided sampler draws, on two simulated machines. `pairs` is the part
 of all pairs of different times that the fast model puts into the simulator's order. `ratio` has the least,
 the median and the largest predicted time over the simulated one.
 
 *Groups*: all-reduces in groups of 1 to all variables, in the order of the graph, on clusters of table 1 of
-the paper. `merging` is the time of groups of 1 over that of the best size, `all` over that of one group.
+the paper. `merging` is the time of groups of 1 over that of the best size, `all` that of one group over it.
+`merging_alone` is the first by the fast model if nothing else moved, such as statistics of a batch.
 
 *Found*: the best builder and what `auto` finds, on the same clusters. `gain` is the first over the second.
 
-*Measured*: on this machine, the predicted and the measured time of an iteration for drawn strategies of a
-small model on two workers of the NumPy engine, by a profile of one all-reduce plan.
-
-*Trials*: the best time after a number of trials, by AutoDist's loop and by drawing at random.
+*Trials*: the best time after a number of trials, by AutoDist's loop and by drawing at random, with three
+seeds, next to `auto`; and how well a ranker that was fitted for one graph ranks 40 strategies of others.
 """
 
 from __future__ import annotations
@@ -30,10 +29,13 @@ import tofu
 from tofu.dataflow.graph import Graph
 from tofu.machines.machine import Level, Machine
 from tofu.machines.machine_file import known_kinds
+from tofu.partitioner.methods.autodist.auto.loop import run_loop
 from tofu.partitioner.methods.autodist.auto.model import SyncModel
+from tofu.partitioner.methods.autodist.auto.ranker import Ranker, features
 from tofu.partitioner.methods.autodist.auto.sampler import sample
-from tofu.partitioner.methods.autodist.auto.search import PLAIN, Candidates
+from tofu.partitioner.methods.autodist.auto.search import PLAIN, Candidates, search_strategies
 from tofu.partitioner.methods.autodist.builders import BUILDERS, all_reduce
+from tofu.partitioner.methods.autodist.strategy import SyncStrategy
 
 from .record import Row, record_parts
 
@@ -116,11 +118,12 @@ def groups() -> Iterator[Row]:
     for model in ("resnet-101", "vgg-16"):
         graph = graph_of(model, 64)
         for name, machine in CLUSTERS.items():
-            trying = Candidates(graph, 8, machine, tofu.lower, True)
-            seconds = {}
+            trying, fast = modelled(graph, machine, 8)
+            seconds, alone = {}, {}
             for size in (1, 8, 16, 32, 64, 128, 4096):
                 strategy = all_reduce(graph, 8, chunk_size=size)
                 seconds[size] = trying.simulated("", strategy)[0].seconds
+                alone[size] = fast.alone().seconds(strategy)
             best = min(seconds, key=seconds.__getitem__)
             yield {
                 "model": model,
@@ -129,11 +132,12 @@ def groups() -> Iterator[Row]:
                 "best_size": best,
                 "merging": round(seconds[1] / seconds[best], 3),
                 "all": round(seconds[4096] / seconds[best], 3),
+                "merging_alone": round(alone[1] / min(alone.values()), 3),
             }
 
 
 def found() -> Iterator[Row]:
-    for model in ("resnet-101", "vgg-16", "lstm"):
+    for model in ("resnet-50", "vgg-16", "alexnet"):
         graph = graph_of(model, 64)
         for name, machine in CLUSTERS.items():
             start = time.process_time()
@@ -155,5 +159,38 @@ def found() -> Iterator[Row]:
             }
 
 
+def trials() -> Iterator[Row]:
+    machine, workers, budget = tofu.machines.load("2x-k80-node"), 8, 40
+    graph = graph_of("alexnet", 64)
+    trying, fast = modelled(graph, machine, workers)
+
+    def trial(strategy: SyncStrategy) -> float:
+        return trying.simulated("trial", strategy)[0].seconds
+
+    shown = (1, 5, 10, 20, 40)
+    ranker = Ranker()
+    for seed in range(3):
+        looped = run_loop(fast, trial, budget, seed)
+        ranker = looped.ranker
+        draw = Random(100 + seed)
+        drawn = np.minimum.accumulate([trial(sample(graph, workers, draw)) for _ in range(budget)])
+        yield {
+            "seed": seed,
+            "loop_milliseconds": {n: round(looped.best_seconds[n - 1] * 1e3, 2) for n in shown},
+            "drawn_milliseconds": {n: round(float(drawn[n - 1]) * 1e3, 2) for n in shown},
+            "refused": looped.refused,
+        }
+    found = search_strategies(graph, workers, machine, tofu.lower)
+    yield {"auto_milliseconds": round(found.best.seconds * 1e3, 2), "simulated": len(found.candidates)}
+    for model in ("alexnet", "vgg-16", "lenet"):
+        other = graph_of(model, 64)
+        trying, fast = modelled(other, machine, workers)
+        draw = Random(500)
+        strategies = [sample(other, workers, draw) for _ in range(40)]
+        rows = np.array([features(fast, each) for each in strategies])
+        seconds = [trying.simulated("drawn", each)[0].seconds for each in strategies]
+        yield {"fitted_for": "alexnet", "ranks": model, "pairs": round(ranker.accuracy(rows, seconds), 4)}
+
+
 if __name__ == "__main__":
-    record_parts({"ranking": ranking, "groups": groups, "found": found}, __doc__)
+    record_parts({"ranking": ranking, "groups": groups, "found": found, "trials": trials}, __doc__)

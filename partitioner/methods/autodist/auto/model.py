@@ -11,6 +11,7 @@ of all-reduces.
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -67,6 +68,13 @@ class SyncModel:
         self._readers = _readers(graph, self.variables)
         used = {t for each in graph.operations if each.index not in updates for t in each.inputs}
         self._waited_for = [any(t in used for t in of) for of in self._gradients]
+
+    def alone(self) -> SyncModel:
+        """Return the model of an iteration in which nothing moves but what synchronises variables."""
+        found = copy(self)
+        found._fixed = {}
+        found._waited_for = [False] * len(self.variables)
+        return found
 
     @property
     def ready_nanoseconds(self) -> list[float]:
