@@ -33,7 +33,7 @@ SEARCHING = every_method().keys() - {"manual"}
 EXPERTS = {"one-weird-trick", "wu-2016"}
 """Those of them that do not know perceptrons."""
 
-SIMULATING = {"flexflow", "anneal", "pardnn", "place"}
+SIMULATING = {"flexflow", "anneal", "pardnn", "place", "auto", "autodist"}
 """Those that need a machine."""
 
 Tofu = Callable[..., Result]
@@ -245,7 +245,8 @@ def test_a_users_layouts_are_compared_with_every_method(tofu: Tofu, tmp_path: Pa
         tofu(*asked, "--compare", "--memory", "800kB", "--machine", "pcie-8", *few, "--json").output
     )
     by_method = {entry["method"].partition(":")[0]: entry for entry in together["methods"]}
-    assert by_method.keys() == (SEARCHING - EXPERTS - {"pardnn"}) | {"manual"}  # whole, fc1 does not fit
+    too_large = {"pardnn", "auto", "autodist"}  # whole, fc1 does not fit
+    assert by_method.keys() == (SEARCHING - EXPERTS - too_large) | {"manual"}
     assert by_method["manual"]["cost_bytes"] == alone["cost_bytes"] > by_method["recursive"]["cost_bytes"]
     assert {entry["fits"] for entry in together["methods"]} == {True, False}
     text = tofu(*asked, "--compare", "--memory", "800kB", "--machine", "pcie-8", *few).output

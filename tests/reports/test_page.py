@@ -125,7 +125,16 @@ def test_methods_that_take_long_are_named_and_left_out(page: tuple[dict, dict, P
         "refine",
         *BUILDERS,
     }
-    assert data["left_out"].keys() == {"exact", "flexflow", "anneal", "pardnn", "place", "wu-2016"}
+    assert data["left_out"].keys() == {
+        "exact",
+        "flexflow",
+        "anneal",
+        "pardnn",
+        "place",
+        "auto",
+        "autodist",
+        "wu-2016",
+    }
 
 
 def made(graph: Graph, workers: int) -> PageData:
