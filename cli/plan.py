@@ -209,10 +209,12 @@ def command(
     request = dataclasses.replace(request, workers=found.plan.workers)
     facts, arenas, timeline = _gathered(loaded, graph, found, request)
     facts |= {"dtype": dtype, "accumulate": accumulate, "unroll": unroll, "recompute": recompute}
+    if as_json or report is not None:
+        facts["messages"] = _messages(graph, found.plan)
     if front:
         facts["front"] = _front(graph, method, request, quiet=as_json)
     if as_json:
-        click.echo(json.dumps(facts | {"messages": _messages(graph, found.plan)}))
+        click.echo(json.dumps(facts))
     else:
         from ..reports.plan import show
 

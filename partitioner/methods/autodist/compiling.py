@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import pairwise
+from math import inf
 
 import numpy as np
 
@@ -187,7 +188,7 @@ def _check(variables: Mapping[str, TrainedVariable], workers: int, strategy: Syn
             f"compile takes a tofu.sync.Strategy, not a {type(strategy).__name__}; build one first"
         )
     shares = strategy.shares
-    if shares is not None and (len(shares) != workers or min(shares) < 0 or sum(shares) <= 0):
+    if shares is not None and not (len(shares) == workers and min(shares) >= 0 and 0 < sum(shares) < inf):
         raise PlanError(
             f"there are {len(shares)} shares for {workers} workers, from {min(shares, default=0)} on; give "
             "one for each worker, none of them negative, and one above 0"

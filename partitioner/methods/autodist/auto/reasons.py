@@ -6,7 +6,8 @@ each other, so parts need not add up.
 
     latency          messages without bytes take no time
     heterogeneity    all links of a kind are as wide as the widest of them, and all devices as fast
-    hierarchy        all links are as wide and as quick as the best of any kind
+    hierarchy        all devices are neighbours, joined by the innermost level alone; links of a graph are all as
+                     wide as the widest
     flow limits      a message may use the whole of a link
     overlap          computations take no time, so there is nothing to hide transfers behind
     shared updates   updates take no time, so that it does not matter how many workers repeat them
@@ -136,15 +137,9 @@ def without_heterogeneity(machine: Machine) -> Machine:
 
 
 def without_hierarchy(machine: Machine) -> Machine:
-    """Return a machine all of whose levels, or kinds of links, are as wide and as quick as the best."""
+    """Return a machine whose devices are joined by the innermost level alone, or by equally wide links."""
     if machine.levels:
-        best = max(each.bytes_per_second for each in machine.levels)
-        least = min(each.latency_seconds for each in machine.levels)
-        levels = tuple(
-            replace(each, bytes_per_second=max(best, best * each.rails), latency_seconds=least)
-            for each in machine.levels
-        )
-        return replace(machine, levels=levels if len(levels) > 1 else machine.levels)
+        return replace(machine, levels=machine.levels[-1:], groups=machine.groups[-1:])
     devices = set(machine.devices)
     if len({len(devices.intersection(link.ends)) for link in machine.links}) < 2:
         return machine
