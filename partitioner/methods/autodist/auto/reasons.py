@@ -6,8 +6,8 @@ each other, so parts need not add up.
 
     latency          messages without bytes take no time
     heterogeneity    all links of a kind are as wide as the widest of them, and all devices as fast
-    hierarchy        all devices are neighbours, joined by the innermost level alone; links of a graph are all as
-                     wide as the widest
+    hierarchy        all devices are neighbours, joined by the innermost level alone; links of a graph are all
+                     as wide as the widest
     flow limits      a message may use the whole of a link
     overlap          computations take no time, so there is nothing to hide transfers behind
     shared updates   updates take no time, so that it does not matter how many workers repeat them
