@@ -1,12 +1,14 @@
 """For those who choose how each variable is synchronised: AutoDist's strategies and builders.
 
-`compile` makes the plan of a strategy. If the strategy encodes or delays gradients, the plan is for another
-graph: `rewrite` makes it, and `plan.graph` is it. docs/methods/autodist.md has examples.
+`compile` makes the plan of a strategy, and `auto` searches one for a machine. If a strategy encodes or delays
+gradients, its plan is for another graph: `rewrite` makes it, and `plan.graph` is it. docs/methods/autodist.md
+has examples.
 """
 
 from __future__ import annotations
 
 from .dataflow.rewrites.encoders import Cast, PowerSgd, Rewrite
+from .partitioner.auto_sync import AutoSync, auto
 from .partitioner.methods.autodist import builders
 from .partitioner.methods.autodist.autodist_text import parse_autodist_text as parse_autodist
 from .partitioner.methods.autodist.rewriting import rewrite
@@ -19,6 +21,7 @@ from .partitioner.methods.synchronise import synchronise as compile
 
 __all__ = [
     "AllReduce",
+    "AutoSync",
     "Cast",
     "Partition",
     "PowerSgd",
@@ -26,6 +29,7 @@ __all__ = [
     "Server",
     "Strategy",
     "Synchronisation",
+    "auto",
     "builders",
     "compile",
     "document",

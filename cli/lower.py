@@ -16,6 +16,7 @@ from .say import say
         "tofu lower mlp --workers 4 --worker 3",
         "tofu lower mlp --workers 4 --operation fc1.product --method refine",
         "tofu lower plan.json --worker 3",
+        "tofu lower mlp --workers 4 --messages",
     ),
 )
 @click.argument("target", metavar="MODEL|PLAN", shell_complete=model_candidates)
@@ -23,6 +24,7 @@ from .say import say
 @workers_option
 @click.option("--worker", type=click.IntRange(0), help="One worker's number: print its program alone.")
 @click.option("--operation", help="One operation's name: print its instructions alone.")
+@click.option("--messages", is_flag=True, help="Print the fewest messages instead, one a line.")
 @method_option
 @planned_options
 @click.pass_context
@@ -33,6 +35,7 @@ def command(
     workers: int,
     worker: int | None,
     operation: str | None,
+    messages: bool,
     method: str,
     given: Planned,
 ) -> None:
@@ -41,8 +44,17 @@ def command(
     Each line is an instruction. PLAN is a plan file, whose name ends in .json. MODEL is a name that `tofu
     models` lists, a graph file that MXNet wrote, or `file.py:function`. After PLAN it is needed only if the
     file does not say which model it was made for. What is left out is as planned, or as `tofu plan` has it.
+
+    --messages prints which pieces may travel together, so that a worker reads as few messages as the order of
+    instructions allows.
     """
     from ..partitioner import lower
 
     graph, plan = given.planned(context, target, model, workers, method)
-    say(lower(graph, plan).text(worker, operation))
+    program = lower(graph, plan)
+    if messages:
+        from ..reports.messages import message_lines
+
+        say("\n".join(message_lines(program, worker, operation)))
+        return
+    say(program.text(worker, operation))

@@ -35,8 +35,9 @@ method_option = click.option(
     help="Search method: recursive, refine, exact, all-row, spartan, equal-chop, icml18, data-parallel, "
     "zero-3, megatron, megatron-sp, one-weird-trick, wu-2016, ps, ps-load-balancing, partitioned-ps, "
     "uneven-partitioned-ps, all-reduce, partitioned-all-reduce, random-axis-partitioned-all-reduce, "
-    "parallax, byteps, poseidon, flexflow, anneal, pardnn or place. Megatron takes a mesh, as in "
-    "megatron:dp4-tp2; the last four need a machine (tofu plan --machine).",
+    "parallax, byteps, poseidon, flexflow, anneal, pardnn, pardnn-heuristic-1, pardnn-heuristic-2, place, "
+    "auto or autodist. Megatron takes a mesh, as in megatron:dp4-tp2; the last eight need a machine (tofu "
+    "plan --machine).",
 )
 
 

@@ -209,6 +209,8 @@ def command(
     request = dataclasses.replace(request, workers=found.plan.workers)
     facts, arenas, timeline = _gathered(loaded, graph, found, request)
     facts |= {"dtype": dtype, "accumulate": accumulate, "unroll": unroll, "recompute": recompute}
+    if as_json or report is not None:
+        facts["messages"] = _messages(graph, found.plan)
     if front:
         facts["front"] = _front(graph, method, request, quiet=as_json)
     if as_json:
@@ -239,6 +241,14 @@ def _front(graph: Graph, method: str, request: Request, quiet: bool) -> list[dic
 
     with waiting("searching plans with less memory", quiet=quiet):
         return [point(found) for found in request.front(graph, method)]
+
+
+def _messages(graph: Graph, plan: Plan) -> dict[str, int]:
+    """Return the number of messages by how far pieces travel together."""
+    from ..partitioner import lower
+    from ..programs.messages import count_messages
+
+    return dataclasses.asdict(count_messages(lower(graph, plan)))
 
 
 def _gathered(

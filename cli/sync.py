@@ -22,7 +22,7 @@ from .options import (
 if TYPE_CHECKING:
     from ..dataflow.graph import Graph
     from ..machines import Machine
-    from ..partitioner import Plan
+    from ..partitioner import AutoSync, Plan
     from ..partitioner.methods.autodist.strategy import SyncStrategy
 
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         "tofu sync mlp --strategy strategy.yaml --machine dgx-1-v100 --workers 4",
         "tofu sync lstm --builder parallax --save plan.json --json",
         "tofu sync mlp --builder ps-load-balancing --base megatron:dp2-tp2 --workers 4",
+        "tofu sync mlp --builder auto --machine 2x-k80-node --workers 8",
     ),
 )
 @click.argument("model", shell_complete=model_candidates)
@@ -44,7 +45,8 @@ if TYPE_CHECKING:
 @click.option(
     "--builder",
     help="Make the strategy: ps, ps-load-balancing, partitioned-ps, uneven-partitioned-ps, all-reduce, "
-    "partitioned-all-reduce, random-axis-partitioned-all-reduce, parallax, byteps or poseidon.",
+    "partitioned-all-reduce, random-axis-partitioned-all-reduce, parallax, byteps or poseidon; or search it: "
+    "auto.",
 )
 @click.option(
     "--base",
@@ -77,12 +79,17 @@ def command(
 ) -> None:
     """Synchronise each variable of MODEL over workers that share the samples, or on top of any plan.
 
-    It prints the bytes that variables of each kind move. MODEL is as for `tofu plan`, and a strategy file has
-    the form of docs/methods/autodist.md. --json prints the strategy, too, in that form.
+    It prints the bytes that variables of each kind move. With a machine it also prints the simulated time of
+    an iteration, as engines run it and with the pieces of each group in one message. The builder `auto`
+    searches the strategy with the least of these times, and says what it gains through. MODEL is as for `tofu
+    plan`, and a strategy file has the form of docs/methods/autodist.md. --json prints the strategy, too, in
+    that form.
     """
     from ..machines import load
     from ..partitioner import lower
+    from ..partitioner.methods.autodist.merging import merge
     from ..partitioner.plans.origin import PlanOrigin
+    from ..programs.messages import count_messages
     from ..reports.files import check_writable
     from ..reports.synchronisation import show
     from ..simulator import simulate
@@ -98,13 +105,22 @@ def command(
     loaded = load_model(model, batch, shapes)
     graph = loaded.training_graph(optimizer)
     found = None if machine is None else load(machine)
-    chosen = _strategy(graph, workers, strategy, builder, found)
-    plan = compile_strategy(graph, workers, chosen, base)
+    if builder == "auto" and base is not None:
+        raise click.UsageError("--builder auto searches on top of data parallelism; leave out --base")
+    searched = _searched(graph, workers, found) if builder == "auto" else None
+    chosen = _strategy(graph, workers, strategy, builder, found) if searched is None else searched.strategy
+    plan = compile_strategy(graph, workers, chosen, base) if searched is None else searched.plan
     before, graph = graph, rewrite(graph, workers, chosen)
-    timeline = None if found is None else simulate(lower(graph, plan), found)
+    program = lower(graph, plan)
+    merged = merge(graph, program, chosen)
+    timeline = None if found is None else simulate(program, found)
     facts = {"model": loaded.name, **_figures(graph, plan, chosen, before)}
+    facts["messages"] = {**dataclasses.asdict(count_messages(program)), "merged": merged.messages.count}
     facts["machine"] = None if found is None else found.name
     facts["step_seconds"] = None if timeline is None else timeline.seconds
+    apart = found is None or found.profile is not None
+    facts["merged_seconds"] = None if apart or found is None else merged.simulate(found).seconds
+    facts["auto"] = None if searched is None else _report(searched)
     if as_json:
         print_json(facts)
     else:
@@ -128,8 +144,34 @@ def _strategy(
         return read(path, graph, workers, machine)
     assert builder is not None, "one of both is given"
     if builder not in builders.BUILDERS:
-        raise PlanError(f"there is no builder {builder!r}{alternatives(builder, builders.BUILDERS)}")
+        known = (*builders.BUILDERS, "auto")
+        raise PlanError(f"there is no builder {builder!r}{alternatives(builder, known)}")
     return builders.BUILDERS[builder](graph, workers)
+
+
+def _searched(graph: Graph, workers: int, machine: Machine | None) -> AutoSync:
+    """Search a strategy for a machine. Raises MachineError if there is none."""
+    from ..errors import MachineError
+    from ..sync import auto
+
+    if machine is None:
+        raise MachineError("the builder 'auto' simulates iterations on a machine; give one with --machine")
+    return auto(graph, workers, machine)
+
+
+def _report(searched: AutoSync) -> dict[str, Any]:
+    """Return what `--json` prints of a search."""
+    return {
+        "seconds": searched.seconds,
+        "plain_seconds": searched.plain_seconds,
+        "gains": [dataclasses.asdict(each) for each in searched.reasons],
+        "server_gap": searched.search.server_gap,
+        "predicted": searched.search.predicted,
+        "candidates": [
+            {"name": each.name, "seconds": each.seconds, "predicted_seconds": each.predicted_seconds}
+            for each in searched.search.candidates
+        ],
+    }
 
 
 def _figures(graph: Graph, plan: Plan, strategy: SyncStrategy, before: Graph) -> dict[str, Any]:

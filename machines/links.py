@@ -29,6 +29,9 @@ class DeviceLink:
     latency_seconds: float
     """The time from one end to the other for a message without bytes."""
 
+    rails: int = 1
+    """The equal parts of the link. A message takes one, which the numbers of its two devices decide."""
+
 
 @dataclass(frozen=True, slots=True)
 class MessagePath:
@@ -53,8 +56,12 @@ class Routes:
 
     def __init__(self, links: Sequence[DeviceLink]) -> None:
         self._neighbours: dict[str, list[tuple[str, DeviceLink]]] = {}
+        self.rails: dict[str, int] = {}
+        """The number of rails of each direction of a link that has several."""
         for link in links:
             for start, end in (link.ends, link.ends[::-1]):
+                if link.rails > 1:
+                    self.rails[f"{start} to {end}"] = link.rails
                 self._neighbours.setdefault(start, []).append((end, link))
         self._from: dict[str, dict[str, MessagePath]] = {}
 
@@ -77,7 +84,7 @@ class Routes:
             for place in layer:
                 so_far = found[place]
                 for end, link in self._neighbours.get(place, ()):
-                    width = min(so_far.bytes_per_second, link.bytes_per_second)
+                    width = min(so_far.bytes_per_second, link.bytes_per_second / link.rails)
                     if end not in found and (end not in reached or width > reached[end].bytes_per_second):
                         lanes = (*so_far.lanes, f"{place} to {end}")
                         reached[end] = MessagePath(

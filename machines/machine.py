@@ -126,7 +126,15 @@ class Machine:
         return path
 
     def _path_by_links(self, source: int, reader: int) -> MessagePath:
-        return self._routes.path(self.devices[source], self.devices[reader])
+        path = self._routes.path(self.devices[source], self.devices[reader])
+        if not self._routes.rails:
+            return path
+        of = [self._routes.rails.get(lane, 1) for lane in path.lanes]
+        lanes = [
+            lane if rails == 1 else f"{lane} rail {(source + reader) % rails}"
+            for lane, rails in zip(path.lanes, of, strict=True)
+        ]
+        return replace(path, lanes=tuple(lanes))
 
     def _path_by_levels(self, source: int, reader: int) -> MessagePath:
         crossed = next(number for number, of in enumerate(self.groups) if of[source] != of[reader])

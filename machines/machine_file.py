@@ -206,7 +206,7 @@ def _links(value: object, devices: Sequence[str]) -> tuple[DeviceLink, ...]:
     links: dict[frozenset[str], DeviceLink] = {}
     for number, each in enumerate(_list(value, "links", LINK_LIMIT)):
         place = f"links[{number}]"
-        entry = _mapping(each, place, ("between", "bandwidth"), ("latency",))
+        entry = _mapping(each, place, ("between", "bandwidth"), ("latency", "rails"))
         ends = [_name(end, f"{place}.between") for end in _list(entry["between"], f"{place}.between", 2)]
         if len(set(ends)) != 2:
             raise MachineError(f"{place}.between is {ends}; a link joins two different devices or switches")
@@ -218,6 +218,7 @@ def _links(value: object, devices: Sequence[str]) -> tuple[DeviceLink, ...]:
             (ends[0], ends[1]),
             quantity(entry["bandwidth"], f"{place}.bandwidth", per_second=True),
             seconds(entry.get("latency", 0), f"{place}.latency"),
+            _count(entry.get("rails", 1), f"{place}.rails"),
         )
     _check_joined(list(links.values()), devices)
     return tuple(links.values())

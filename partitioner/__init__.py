@@ -1,5 +1,6 @@
 """Find a plan for a graph and a machine, and lower a graph and its plan to programs."""
 
+from .auto_sync import AutoSync
 from .costs.plan_bytes import Contribution
 from .costs.traffic import traffic
 from .explaining.difference import difference
@@ -22,6 +23,7 @@ from .problem.constraints import Forbid, Pin
 
 __all__ = [
     "METHODS",
+    "AutoSync",
     "Contribution",
     "Fitting",
     "Forbid",

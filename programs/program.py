@@ -200,11 +200,8 @@ class PartitionedGraph:
 
         Raises ProgramError if the worker or the operation does not exist.
         """
+        self.require(worker, operation)
         names = [each.name for each in self.graph.operations]
-        if worker is not None and not 0 <= worker < self.workers:
-            raise ProgramError(f"there is no worker {worker}; workers are numbered 0 to {self.workers - 1}")
-        if operation is not None and operation not in names:
-            raise ProgramError(f"there is no operation {operation!r}{alternatives(operation, names)}")
         over = counted(self.workers, "worker")
         lines = [f"{self.graph.name} on {over}: {self.planned_bytes:,} bytes fetched in an iteration"]
         for program in self.programs if worker is None else [self.programs[worker]]:
@@ -212,6 +209,14 @@ class PartitionedGraph:
             lines += ["", f"worker {program.worker}, {counted(len(shown), 'instruction')}"]
             lines += [f"  {self._in_words(program, instruction)}" for instruction in shown]
         return "\n".join(lines)
+
+    def require(self, worker: int | None, operation: str | None) -> None:
+        """Raise ProgramError if the worker or the operation does not exist; None stands for all."""
+        names = [each.name for each in self.graph.operations]
+        if worker is not None and not 0 <= worker < self.workers:
+            raise ProgramError(f"there is no worker {worker}; workers are numbered 0 to {self.workers - 1}")
+        if operation is not None and operation not in names:
+            raise ProgramError(f"there is no operation {operation!r}{alternatives(operation, names)}")
 
     def _in_words(self, program: Program, instruction: Instruction) -> str:
         """Write one instruction: its verb, its operation, the regions, and the bytes that cross."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from rich.table import Table
 
+from ..programs.messages import count_messages
 from ..simulator.timeline import OperationTimes, Timeline
 from ..support.wording import counted
 from .console import wide_console
@@ -31,6 +33,7 @@ def facts(timeline: Timeline) -> dict[str, Any]:
         "times": timeline.times,
         "time_shares": timeline.time_shares,
         "moved_bytes": timeline.moved_bytes,
+        "messages": None if timeline.program is None else asdict(count_messages(timeline.program)),
         "shares": timeline.shares,
         "critical_path": timeline.critical_path,
         "deciding_path": timeline.deciding_path,

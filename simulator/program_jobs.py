@@ -13,6 +13,12 @@ instructions keep the order of the clock, and the reader itself copies what mess
 An instruction needs those that wrote what it reads, and those that read or wrote what it overwrites. With a
 schedule it also waits for those that used its memory. If any of them run elsewhere, and the device takes time
 to wake, the instruction begins with a job that waits for those and takes that time.
+
+If messages are given, pieces travel in them. A message belongs to the first transfer that needs a piece of
+it, so it is sent then and pays its latency once. The other pieces lie in the reader's memory until they are
+copied. Transfers of one tick are served in rounds, so that readers do not all wait for the same sender: in
+the first round each reads from the worker after its own, in the next one from the worker after that. Without
+messages, each transfer has one from each worker, and those of the first worker are served first.
 """
 
 from __future__ import annotations
@@ -24,10 +30,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ..machines.machine import Machine
+from ..programs.messages import Messages, SentPiece
 from ..programs.program import Compute, MultiFetch, PartitionedGraph, Reduce
 from ..programs.schedule import Schedule
 from .iteration_jobs import IterationJobs, JobKind
 from .jobs import Edges, Jobs
+from .rounds import in_rounds
 from .times import NANOSECONDS, ComputeTimes, in_proportion
 from .ways import Ways
 
@@ -36,19 +44,23 @@ _NONE = -1
 
 
 def program_jobs(
-    partitioned: PartitionedGraph, machine: Machine, times: ComputeTimes, schedule: Schedule | None
+    partitioned: PartitionedGraph,
+    machine: Machine,
+    times: ComputeTimes,
+    schedule: Schedule | None,
+    messages: Messages | None = None,
 ) -> IterationJobs:
     """Return the jobs of one iteration. Raises MachineError if no links join two workers' devices, or if the
     machine does not say how fast its devices are.
     """
     order = _clock_order(partitioned)
-    built = _Builder(partitioned, machine, times)
+    built = _Builder(partitioned, machine, times, messages)
     for worker, index in order:
         instruction = partitioned.programs[worker].instructions[index]
         if isinstance(instruction, Compute):
             built.compute(worker, instruction)
         else:
-            built.transfer(worker, instruction)
+            built.transfer(worker, index, instruction)
     return built.result(order, schedule)
 
 
@@ -65,8 +77,25 @@ def _clock_order(partitioned: PartitionedGraph) -> list[tuple[int, int]]:
 class _Builder:
     """Collects what instructions do and need, and makes jobs of it."""
 
-    def __init__(self, partitioned: PartitionedGraph, machine: Machine, times: ComputeTimes) -> None:
+    def __init__(
+        self,
+        partitioned: PartitionedGraph,
+        machine: Machine,
+        times: ComputeTimes,
+        messages: Messages | None,
+    ) -> None:
         self._partitioned = partitioned
+        self._rounds = messages is not None
+        """Whether transfers of one tick are served in rounds."""
+        self._early: dict[tuple[int, int], list[SentPiece]] = {}
+        """The pieces of later transfers that come with each transfer's messages, by worker and index."""
+        self._there: set[tuple[int, int, int]] = set()
+        """The pieces that came earlier, by worker, index and place."""
+        for message in messages or ():
+            first = message.pieces[0].instruction
+            later = [each for each in message.pieces if each.instruction != first]
+            self._early.setdefault((message.reader, first), []).extend(later)
+            self._there.update((message.reader, each.instruction, each.place) for each in later)
         self._times = times
         self._itemsizes = [tensor.itemsize for tensor in partitioned.graph.tensors]
         self._ways = Ways(machine, partitioned.workers, times.wake_nanoseconds)
@@ -103,7 +132,7 @@ class _Builder:
         self._sent.append(_NONE)
         self._touched.append(0)
 
-    def transfer(self, worker: int, instruction: MultiFetch | Reduce) -> None:
+    def transfer(self, worker: int, index: int, instruction: MultiFetch | Reduce) -> None:
         """Add a transfer. The pieces of each term cover its target, so the last one has the rest of it."""
         number = len(self._sent)
         self._operations.append(instruction.operation)
@@ -112,20 +141,28 @@ class _Builder:
         parts = instruction.parts if isinstance(instruction, Reduce) else (instruction.pieces,)
         needed: set[int] = set()
         sent: dict[int, int] = {}
+        place = 0
         for pieces in parts:
             rest = target.nbytes
-            for piece in pieces[:-1]:
-                nbytes = itemsize
-                for lower, upper in piece.region:
-                    nbytes *= upper - lower
-                rest -= nbytes
-                sent[piece.worker] = sent.get(piece.worker, 0) + nbytes
+            for piece in pieces:
+                nbytes = rest
+                if piece is not pieces[-1]:
+                    nbytes = itemsize
+                    for lower, upper in piece.region:
+                        nbytes *= upper - lower
+                    rest -= nbytes
+                source = worker if (worker, index, place) in self._there else piece.worker
+                sent[source] = sent.get(source, 0) + nbytes
                 self._read(number, piece.worker, piece.buffer, needed)
-            for piece in pieces[-1:]:
-                sent[piece.worker] = sent.get(piece.worker, 0) + rest
-                self._read(number, piece.worker, piece.buffer, needed)
+                place += 1
+        for early in self._early.get((worker, index), ()):
+            sent[early.piece.worker] += early.nbytes
+            self._read(number, early.piece.worker, early.piece.buffer, needed)
         self._write(number, worker, (instruction.target,), needed)
         own = sent.pop(worker, 0)
+        if self._rounds:
+            workers = self._partitioned.workers
+            sent = {sender: sent[sender] for sender in sorted(sent, key=lambda s: (s - worker) % workers)}
         self._touched.append((len(parts) + 1) * target.nbytes if isinstance(instruction, Reduce) else 2 * own)
         self._sent.append(len(sent))
         self._sources += sent
@@ -193,7 +230,7 @@ class _Builder:
             _edges(needs.pairs(places), *inside),
             _edges(waits.pairs(places), _lane_order(runners, places)),
         )
-        return IterationJobs(
+        made = IterationJobs(
             jobs,
             kinds.tolist(),
             owners.tolist(),
@@ -202,6 +239,10 @@ class _Builder:
             self._sources,
             self._nbytes,
         )
+        if not self._rounds or any(kind.in_turn for kind in self._ways.kinds):
+            return made
+        ticks = [self._partitioned.programs[worker].instructions[index].tick for worker, index in order]
+        return in_rounds(made, np.array(ticks, np.int64), runners)
 
     def _needed_pairs(self) -> tuple[Integers, Integers]:
         """Return the instructions that others need, and those others."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from ..errors import MachineError
 from ..machines.machine import Machine
 from ..machines.machine_file import load_machine
+from ..programs.messages import Messages
 from ..programs.program import PartitionedGraph
 from ..programs.schedule import Schedule
 from ..support.gc_pause import gc_paused
@@ -13,29 +15,45 @@ from .timeline import Timeline
 from .times import ComputeTimes, times_on
 
 
-def simulate(program: PartitionedGraph, machine: Machine | str, schedule: Schedule | None = None) -> Timeline:
+def simulate(
+    program: PartitionedGraph,
+    machine: Machine | str,
+    schedule: Schedule | None = None,
+    messages: Messages | None = None,
+) -> Timeline:
     """Simulate one iteration of a program, which `tofu.lower` makes, on a machine.
 
     `machine` is a preset's name, a file or a Machine. The same program and machine give the same time line,
     to the nanosecond. `schedule` adds its waits: instructions then wait for memory that is used again.
-    Without it memory is not used again, and transfers may run further ahead of computations.
+    Without it memory is not used again, and transfers may run further ahead of computations. `messages` are
+    those of `tofu.programs.messages`: pieces that travel together pay the latency of their message once.
+    Without them, each transfer has a message from each worker that it reads from.
 
     If the machine has a profile, times are measured or fitted to measured ones; `Timeline.times` says which.
 
     Raises MachineError for a bad machine or profile, or if the machine has too few devices or does not say
-    how fast they are.
+    how fast they are, and for messages on a machine whose profile has the times of whole transfers.
     """
     found = load_machine(machine) if isinstance(machine, str) else machine
     found.check_workers(program.workers)
+    if messages is not None and found.profile is not None:
+        raise MachineError(
+            f"the profile of machine {found.name!r} has the times of whole transfers, each with messages of "
+            "its own; leave out messages, or take a machine without a profile"
+        )
     with gc_paused():
-        return simulate_times(program, found, times_on(program, found), schedule)
+        return simulate_times(program, found, times_on(program, found), schedule, messages)
 
 
 def simulate_times(
-    program: PartitionedGraph, machine: Machine, times: ComputeTimes, schedule: Schedule | None = None
+    program: PartitionedGraph,
+    machine: Machine,
+    times: ComputeTimes,
+    schedule: Schedule | None = None,
+    messages: Messages | None = None,
 ) -> Timeline:
     """Simulate one iteration whose computations take the given times. Raises MachineError as `simulate`."""
-    work = program_jobs(program, machine, times, schedule)
+    work = program_jobs(program, machine, times, schedule, messages)
     return Timeline(
         program.graph, program.workers, program, machine, times.source, times.shares, work, run(work.jobs)
     )

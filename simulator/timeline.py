@@ -226,7 +226,8 @@ class Timeline(NotebookDisplay):
         """Yield the last job of each span, the span, and the directions of links that it occupies."""
         names = [operation.name for operation in self.graph.operations]
         messages = zip(self.work.sources, self.work.nbytes, strict=True)
-        begun, moved = 0, 0
+        begun: dict[int, int] = {}
+        moved: dict[int, int] = {}
         for job, (kind, start, time, lanes) in enumerate(
             zip(
                 self.work.kinds,
@@ -237,17 +238,19 @@ class Timeline(NotebookDisplay):
             )
         ):
             worker, name = self._worker(job), names[self._operation(job)]
+            instruction = self.work.instructions[job]
             match kind:
                 case JobKind.COMPUTE:
                     yield job, LaneSpan("compute", name, worker, start, start + time, worker, 0), lanes
                 case JobKind.BEGIN:
-                    begun, moved = start, 0
+                    begun[instruction], moved[instruction] = start, 0
                 case JobKind.MESSAGE:
                     source, nbytes = next(messages)
-                    moved += nbytes
+                    moved[instruction] += nbytes
                     yield job, LaneSpan("message", name, worker, start, start + time, source, nbytes), lanes
                 case JobKind.FINISH:
-                    yield job, LaneSpan("transfer", name, worker, begun, start + time, worker, moved), lanes
+                    since, carried = begun[instruction], moved[instruction]
+                    yield job, LaneSpan("transfer", name, worker, since, start + time, worker, carried), lanes
                 case JobKind.WAKE:
                     pass
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from click.testing import Result
 
 import tofu as package
+from tofu.programs.messages import messages
 
 from ..written_plans import BATCH, mixed, training_graph
 
@@ -23,6 +25,20 @@ def test_the_programs_are_printed(tofu: Tofu) -> None:
     assert tofu("lower", "mlp", *options).output == f"{programs}\n"
     one = tofu("lower", "mlp", *options, "--worker", "3", "--operation", "fc2.product")
     assert one.output == programs.text(3, "fc2.product") + "\n"
+
+
+def test_messages_are_printed(tofu: Tofu) -> None:
+    graph = package.models.get("mlp", batch=8).training_graph()
+    program = package.lower(graph, package.partition(graph, 2))
+    found = messages(program)
+    lines = tofu("lower", "mlp", "--workers", "2", "--batch", "8", "--messages").output.splitlines()
+    assert lines[0].startswith(f"{found.count} messages at least")
+    assert len(lines) == 1 + found.count
+    carried = sum(int(re.search(r"([\d,]+) bytes", line)[1].replace(",", "")) for line in lines[1:])  # type: ignore[index]
+    assert carried == program.planned_bytes
+    one = tofu("lower", "mlp", "--workers", "2", "--batch", "8", "--messages", "--worker", "1")
+    assert len(one.output.splitlines()) == 1 + len(found.of[0, 1])
+    assert tofu("lower", "mlp", "--workers", "2", "--messages", "--worker", "2").exit_code == 2
 
 
 def test_a_worker_that_there_is_not_ends_in_a_message(tofu: Tofu) -> None:

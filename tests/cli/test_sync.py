@@ -80,9 +80,34 @@ def test_a_file_names_a_base_next_to_it_and_devices(tofu: Tofu, tmp_path: Path) 
     assert tofu(*ASKED, "--strategy", str(path)).exit_code == 2
 
 
+def test_a_search_prints_its_candidates_and_what_the_gain_depends_on(tofu: Tofu, tmp_path: Path) -> None:
+    asked = (*ASKED, "--batch", "8", "--builder", "auto", "--machine", "2x-dgx-h100")
+    facts = json.loads(tofu(*asked, "--json").output)
+    found = facts["auto"]
+    assert facts["merged_seconds"] == found["seconds"] == found["candidates"][0]["seconds"]
+    assert found["seconds"] < found["plain_seconds"]
+    assert found["gains"][0]["feature"] == "latency"
+    assert facts["messages"]["merged"] < facts["messages"]["separate"]
+    path = tmp_path / "strategy.json"
+    path.write_text(json.dumps(facts["strategy"]), encoding="utf-8")
+    again = json.loads(
+        tofu(*ASKED, "--batch", "8", "--strategy", str(path), "--machine", "2x-dgx-h100", "--json").output
+    )
+    assert again["merged_seconds"] == facts["merged_seconds"]
+    shown = " ".join(tofu(*asked).output.split())
+    for part in (
+        "less than plain all-reduce; of this gain depend on",
+        "latency:",
+        "plain all-reduce",
+        "messages",
+    ):
+        assert part in shown
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        (("--builder", "auto"), "give one with --machine"),
         ((), "give one of them"),
         (("--builder", "ps", "--strategy", "s.yaml"), "give one of them"),
         (("--builder", "all-reduec"), "there is no builder 'all-reduec'; did you mean 'all-reduce'"),

@@ -210,6 +210,26 @@ def test_paths_over_links_are_short_then_wide():
     assert machine.path(0, 2).lanes == ("a to b", "b to c")
 
 
+def test_messages_take_one_rail_of_a_link():
+    document = {
+        "machine": "star",
+        "devices": ["a", "b", "c"],
+        "links": [
+            {"between": ["a", "hub"], "bandwidth": "4 GB/s", "rails": 4},
+            {"between": ["b", "hub"], "bandwidth": "8 GB/s", "rails": 2},
+            {"between": ["c", "hub"], "bandwidth": "3 GB/s"},
+        ],
+    }
+    machine = decode_machine(document)
+    assert machine.path(0, 1).lanes == ("a to hub rail 1", "hub to b rail 1")
+    assert machine.path(0, 2).lanes == ("a to hub rail 2", "hub to c")
+    assert machine.path(0, 1).bytes_per_second == machine.path(2, 0).bytes_per_second == 1e9
+    assert machine.path(1, 2).bytes_per_second == 3e9
+    document["links"][0]["rails"] = 0
+    with pytest.raises(MachineError, match=r"links\[0\].rails is 0"):
+        decode_machine(document)
+
+
 def test_links_may_go_in_circles():
     names = [f"gpu{i}" for i in range(7)]
     torus = graph_of(

@@ -13,14 +13,14 @@ A variable that a base has in one place alone, where alone it is read, stays as 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 
 from ....analyzer.indices.region import Region
-from ....dataflow.graph import Graph, Operation
+from ....dataflow.graph import Graph, Operation, Role
 from ....dataflow.validate import validate
 from ....errors import PlanError
 from ...costs.movement import Movements
@@ -38,7 +38,8 @@ from .piece_forms import TwoLevels, computed_form, copy_forms, home_form, two_le
 from .pieces import Held, SyncPiece, cut_in_pieces, is_alone
 from .rewriting import rewrite
 from .rows import RowForms, row_choices
-from .strategy import Synchronisation, SyncStrategy
+from .strategy import AllReduce, Synchronisation, SyncStrategy
+from .uneven import with_shares
 from .variables import TrainedVariable, find_variables
 
 METHOD = "sync"
@@ -89,7 +90,23 @@ def compile_strategy(graph: Graph, workers: int, strategy: SyncStrategy, base: P
             made.hold_parts(variable, how, pieces)
         if how.rows:
             made.may_exchange_rows(variable, pieces)
-    return replace(made.plan_by_rows(), rewrites=rewrites)
+    order = made.updates_last(variables.values()) if strategy.updates_last else started.written_order
+    plan = replace(made.plan_by_rows(order), rewrites=rewrites)
+    if strategy.shares is None:
+        return plan
+    return with_shares(graph, plan, _reduced(graph, variables.values(), strategy), strategy.shares)
+
+
+def _reduced(graph: Graph, variables: Iterable[TrainedVariable], strategy: SyncStrategy) -> list[str]:
+    """Return the gradients of all variables that are reduced as a whole."""
+    gradients = {tensor.name for tensor in graph.tensors if tensor.role is Role.GRADIENT}
+    return [
+        name
+        for each in variables
+        if all(isinstance(part, AllReduce) for part in strategy.variables[each.tensor.name].parts)
+        for name in each.together
+        if name in gradients
+    ]
 
 
 def _checked_base(graph: Graph, workers: int, base: Plan) -> Plan:
@@ -122,6 +139,11 @@ class _Synchronised:
         self._turn = {name: turn for turn, name in enumerate(order)}
         self._index = {tensor.name: tensor.index for tensor in graph.tensors}
         self._choices: list[RowForms] = []
+
+    def updates_last(self, variables: Iterable[TrainedVariable]) -> tuple[str, ...]:
+        """Return all operations in the order of the base, those that update variables at the end."""
+        updates = {update.name for each in variables for update in each.updates}
+        return tuple(sorted(self._turn, key=lambda name: (name in updates, self._turn[name])))
 
     def check_replicas(self, updates: Set[int]) -> None:
         """Raise PlanError if the base runs an operation, updates excepted, on other workers than replicas."""
@@ -280,9 +302,9 @@ class _Synchronised:
                     "one after the other; choose other groups"
                 )
 
-    def plan_by_rows(self) -> Plan:
+    def plan_by_rows(self, order: tuple[str, ...] | None) -> Plan:
         """Return the plan in which each choice of rows is taken that moves fewer bytes, one after another."""
-        plan = self._plan()
+        plan = self._plan(order)
         for choice in self._choices:
             before = dict(self._operations), dict(self._layouts), dict(self._copies)
             self._operations.update(choice.operations)
@@ -290,14 +312,14 @@ class _Synchronised:
             if choice.copied is not None:
                 self._copies.pop(choice.copied, None)
             with suppress(PlanError):
-                other = self._plan()
+                other = self._plan(order)
                 if other.cost_bytes < plan.cost_bytes:
                     plan = other
                     continue
             self._operations, self._layouts, self._copies = before
         return plan
 
-    def _plan(self) -> Plan:
+    def _plan(self, order: tuple[str, ...] | None) -> Plan:
         """Return the plan, checked and counted."""
         for tensor in self._graph.tensors:
             if tensor.alias is not None:
@@ -313,7 +335,7 @@ class _Synchronised:
             cost_bytes=0,
             step_cost_bytes=(0,),
             lower_bound_bytes=0,
-            written_order=base.written_order,
+            written_order=order,
             copies={name: tuple(copies) for name, copies in self._copies.items()},
             graph=self._graph,
         )

@@ -17,7 +17,7 @@ class AllReduce:
     """Every worker that reads the part holds it, gets the sum of all gradients and updates it."""
 
     group: int = 0
-    """The number of the group whose messages belong together. Tofu does not merge messages yet."""
+    """The number of the group whose messages travel together, see `merging`."""
 
     order: tuple[int, ...] = ()
     """All replicas, in the order in which they take shares to reduce; none for ascending numbers."""
@@ -116,6 +116,12 @@ class SyncStrategy:
 
     base: str | None = None
     """The plan file, or the method, whose plan is synchronised; None for data parallelism."""
+
+    updates_last: bool = False
+    """Whether all updates run at the end, so that computations do not wait for gradients on their way."""
+
+    shares: tuple[float, ...] | None = None
+    """The part of each gradient that each worker reduces for all, if it is reduced; None for equal parts."""
 
     @property
     def rewrites(self) -> dict[str, Rewrite]:

@@ -41,6 +41,7 @@ _OF_ALL_REDUCE = ("group", "order", "tree")
 _OF_SERVER = ("proxy", "via")
 _OF_PART = ("sync", "worker", *_OF_ALL_REDUCE, *_OF_SERVER)
 _OF_VARIABLE = ("factors", "rows", *REWRITE_ENTRIES)
+_UPDATES = ("in-turn", "last")
 _MOST = 2**31 - 1
 
 
@@ -76,6 +77,10 @@ def strategy_document(strategy: SyncStrategy) -> dict[str, object]:
         head["base"] = strategy.base
     if strategy.replicas:
         head["replicas"] = [list(group) for group in strategy.replicas]
+    if strategy.updates_last:
+        head["updates"] = "last"
+    if strategy.shares is not None:
+        head["shares"] = list(strategy.shares)
     return {**head, "variables": {name: _written(how) for name, how in strategy.variables.items()}}
 
 
@@ -117,7 +122,7 @@ class _Reader:
 
     def read(self, document: object, place: DocumentPlace) -> SyncStrategy:
         file = typed_object(document, place)
-        optional = ("graph", "workers", "machine", "replicas", "base")
+        optional = ("graph", "workers", "machine", "replicas", "base", "updates", "shares")
         expect_keys(file, ("strategy", "variables"), place, optional)
         number_between(file["strategy"], place.key("strategy"), VERSION, VERSION)
         self._check_graph(file, place)
@@ -129,7 +134,28 @@ class _Reader:
             file["variables"], strategy.groups(self.names.workers), place.key("variables")
         )
         base = self._base(file["base"], place.key("base")) if "base" in file else None
-        return SyncStrategy(variables, replicas, base)
+        at = place.key("updates")
+        updates = typed(file.get("updates", "in-turn"), str, at)
+        if updates not in _UPDATES:
+            raise PlanError(f"{at} is {updates[:60]!r}{alternatives(updates, _UPDATES)}")
+        shares = self._shares(file["shares"], place.key("shares")) if "shares" in file else None
+        return SyncStrategy(variables, replicas, base, updates == "last", shares)
+
+    def _shares(self, entry: object, place: DocumentPlace) -> tuple[float, ...]:
+        """Read the part of each gradient that each worker reduces."""
+        listed: list[object] = typed(entry, list, place)
+        if len(listed) != self.names.workers:
+            raise PlanError(
+                f"{place} has {len(listed)} entries for {self.names.workers} workers; write one for each"
+            )
+        found = []
+        for number, each in enumerate(listed):
+            if isinstance(each, bool) or not isinstance(each, int | float) or not 0 <= each <= 1:
+                raise PlanError(f"{place.item(number)} is {str(each)[:40]}; it must be a number from 0 to 1")
+            found.append(float(each))
+        if sum(found) == 0:
+            raise PlanError(f"{place} are all 0; give a worker a part")
+        return tuple(found)
 
     def _check_graph(self, file: Mapping[str, object], place: DocumentPlace) -> None:
         """Raise PlanError if a file is for another graph or number of workers."""

@@ -1,0 +1,162 @@
+"""The search `auto`: many strategies by the fast model, the best of them and all builders by simulation.
+
+    candidates    the strategies of all builders, and the best of those that `found` makes
+    score         the simulated time of an iteration
+    result        the candidate with the least score; of equal ones the first
+
+So the result is never behind a builder, on the simulator's terms. The fast model only decides which
+strategies are simulated. Servers have a proven gap, see `servers`; the time as a whole has no bound.
+
+Implemented in: `search_strategies`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from .....dataflow.graph import Graph
+from .....errors import PlanError
+from .....machines.machine import Machine
+from .....programs.messages import Messages
+from .....programs.program import PartitionedGraph
+from .....simulator.simulate import simulate
+from .....simulator.timeline import Timeline
+from ....plans.plan import Plan
+from ..builders import BUILDERS, all_reduce
+from ..compiling import compile_strategy
+from ..merging import merge
+from ..strategy import SyncStrategy
+from .found import Finder, FoundStrategy
+from .model import SyncModel
+
+SIMULATED = 6
+"""The number of strategies of the finder that are simulated."""
+
+IMPROVING_TRIALS = 200
+"""The most changes of single variables that the fast model tries."""
+
+IMPROVING_JOBS = 4_000_000
+"""The most jobs of all these trials, counted as those of plain all-reduces: about ten seconds."""
+
+PLAIN = "plain all-reduce"
+"""The name of all-reduces, each variable's by itself, with which others are compared."""
+
+Lower = Callable[[Graph, Plan], PartitionedGraph]
+"""Makes programs of a plan, as `tofu.lower` does."""
+
+
+@dataclass(frozen=True, slots=True)
+class SyncCandidate:
+    """A strategy that was simulated."""
+
+    name: str
+    """The builder, or how it was found."""
+
+    strategy: SyncStrategy
+    """The strategy."""
+
+    plan: Plan
+    """Its plan."""
+
+    program: PartitionedGraph
+    """The programs; all-reduces of a group wait for each other if messages are merged."""
+
+    messages: Messages | None
+    """The messages, if they are merged."""
+
+    seconds: float
+    """The simulated time of an iteration."""
+
+    predicted_seconds: float
+    """The time by the fast model."""
+
+
+@dataclass(frozen=True, slots=True)
+class SyncSearch:
+    """The outcome of a search."""
+
+    best: SyncCandidate
+    """The fastest candidate."""
+
+    plain: SyncCandidate
+    """All-reduces of single variables."""
+
+    candidates: tuple[SyncCandidate, ...]
+    """All candidates, the fastest first."""
+
+    predicted: int
+    """The number of strategies that the fast model has seen."""
+
+    server_gap: float
+    """The part by which the busiest lane of the best servers may be loaded less, if all have servers."""
+
+
+class Candidates:
+    """Compiles and simulates strategies on a machine."""
+
+    def __init__(self, graph: Graph, workers: int, machine: Machine, lower: Lower, merged: bool) -> None:
+        self.graph = graph
+        """The graph."""
+        self.machine = machine
+        """The machine."""
+        self._workers = workers
+        self._lower = lower
+        self._merged = merged
+
+    def simulated(
+        self, name: str, strategy: SyncStrategy, model: SyncModel | None = None
+    ) -> tuple[SyncCandidate, Timeline]:
+        """Simulate a strategy."""
+        plan = compile_strategy(self.graph, self._workers, strategy)
+        program, messages = self._lower(self.graph, plan), None
+        if self._merged:
+            both = merge(self.graph, program, strategy)
+            program, messages = both.program, both.messages
+        timeline = simulate(program, self.machine, messages=messages)
+        predicted = timeline.seconds if model is None else model.seconds(strategy)
+        return SyncCandidate(name, strategy, plan, program, messages, timeline.seconds, predicted), timeline
+
+
+def search_strategies(
+    graph: Graph, workers: int, machine: Machine, lower: Lower, *, merged: bool = True
+) -> SyncSearch:
+    """Search a strategy of the least simulated time.
+
+    If not `merged`, every transfer has its own messages, as engines have today, and groups change nothing.
+    Raises PlanError if data parallelism has no plan, and MachineError as `tofu.simulate`.
+    """
+    machine.check_workers(workers)
+    trying = Candidates(graph, workers, machine, lower, merged)
+    reduced = all_reduce(graph, workers, chunk_size=1)
+    plain, timeline = trying.simulated(PLAIN, reduced)
+    model = SyncModel(graph, machine, timeline, merged)
+    candidates = [plain]
+    tried = {_key(reduced)}
+    for name, build in BUILDERS.items():
+        try:
+            candidates.append(trying.simulated(name, build(graph, workers), model)[0])
+        except PlanError:
+            continue
+    finder = Finder(model)
+    found = sorted(((model.seconds(each.strategy), n, each) for n, each in enumerate(finder)), key=_rank)
+    count = len(found)
+    trials = min(IMPROVING_TRIALS, IMPROVING_JOBS // max(len(timeline.work.kinds), 1))
+    if found:
+        better = finder.improved(found[0][2], trials)
+        found.insert(0, (model.seconds(better.strategy), count, better))
+    for _, _, each in found:
+        key = _key(each.strategy)
+        if key not in tried and len(tried) <= SIMULATED:
+            tried.add(key)
+            candidates.append(trying.simulated(each.name, each.strategy, model)[0])
+    ranked = tuple(sorted(candidates, key=lambda each: each.seconds))
+    return SyncSearch(ranked[0], plain, ranked, count + trials, finder.served.gap)
+
+
+def _rank(each: tuple[float, int, FoundStrategy]) -> tuple[float, int]:
+    return each[:2]
+
+
+def _key(strategy: SyncStrategy) -> tuple[object, ...]:
+    return strategy.updates_last, strategy.shares, *strategy.variables.items()
