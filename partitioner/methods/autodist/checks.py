@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from itertools import pairwise
-from math import prod
+from math import inf, prod
 
 from ....errors import PlanError
 from ....support.wording import alternatives
@@ -38,6 +38,15 @@ def check_strategy(variables: Mapping[str, TrainedVariable], workers: int, strat
             raise PlanError(f"variable {name!r} has no synchronisation; give it one")
         check_fits(variable, workers, strategy.groups(workers), strategy.variables[name])
     _check_rewrites(workers, strategy)
+    _check_shares(workers, strategy.shares)
+
+
+def _check_shares(workers: int, shares: tuple[float, ...] | None) -> None:
+    if shares is not None and not (len(shares) == workers and min(shares) >= 0 and 0 < sum(shares) < inf):
+        raise PlanError(
+            f"there are {len(shares)} shares for {workers} workers, from {min(shares, default=0)} on; give "
+            "one for each worker, none of them negative"
+        )
 
 
 def _check_rewrites(workers: int, strategy: SyncStrategy) -> None:

@@ -12,6 +12,7 @@ each other, so parts need not add up.
     overlap          computations take no time, so there is nothing to hide transfers behind
     shared updates   updates take no time, so that it does not matter how many workers repeat them
     sparsity         variables whose rows data choose are reduced as others are
+    factors          gradients that are computed from factors are summed as others are
 """
 
 from __future__ import annotations
@@ -72,6 +73,10 @@ def _gains_without(found: SyncSearch, trying: Candidates) -> Iterator[tuple[str,
     if changed_strategy != strategy:
         dense, _ = trying.simulated("dense", changed_strategy)
         yield "sparsity", found.plain.seconds - dense.seconds
+    summed = {name: replace(how, factors=False) for name, how in strategy.variables.items()}
+    if summed != strategy.variables:
+        others, _ = trying.simulated("summed", replace(strategy, variables=summed))
+        yield "factors", found.plain.seconds - others.seconds
 
 
 def _seconds(each: SyncCandidate, machine: Machine, times: ComputeTimes) -> float:

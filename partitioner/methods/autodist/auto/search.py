@@ -12,8 +12,8 @@ Implemented in: `search_strategies`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from .....dataflow.graph import Graph
 from .....errors import PlanError
@@ -23,7 +23,7 @@ from .....programs.program import PartitionedGraph
 from .....simulator.simulate import simulate
 from .....simulator.timeline import Timeline
 from ....plans.plan import Plan
-from ..builders import BUILDERS, all_reduce
+from ..builders import BUILDERS, all_reduce, poseidon
 from ..compiling import compile_strategy
 from ..merging import merge
 from ..strategy import SyncStrategy
@@ -150,8 +150,21 @@ def search_strategies(
         if key not in tried and len(tried) <= SIMULATED:
             tried.add(key)
             candidates.append(trying.simulated(each.name, each.strategy, model)[0])
+    candidates += _with_factors(graph, workers, trying, candidates)
     ranked = tuple(sorted(candidates, key=lambda each: each.seconds))
     return SyncSearch(ranked[0], plain, ranked, count + trials, finder.served.gap)
+
+
+def _with_factors(
+    graph: Graph, workers: int, trying: Candidates, candidates: Sequence[SyncCandidate]
+) -> Iterator[SyncCandidate]:
+    """Yield the fastest candidate that sums all gradients, with factors where Poseidon has them."""
+    few = {name: how for name, how in poseidon(graph, workers).variables.items() if how.factors}
+    summing = [c for c in candidates if not any(how.factors for how in c.strategy.variables.values())]
+    if few and summing:
+        best = min(summing, key=lambda each: each.seconds)
+        changed = replace(best.strategy, variables={**best.strategy.variables, **few})
+        yield trying.simulated(f"{best.name}, factors", changed)[0]
 
 
 def _rank(each: tuple[float, int, FoundStrategy]) -> tuple[float, int]:

@@ -11,7 +11,7 @@ from tofu.machines.machine import Machine
 from tofu.machines.machine_file import decode_machine
 
 
-def stacked(layers: int = 8, width: int = 1024, batch: int = 16) -> Graph:
+def stacked(layers: int = 8, width: int = 1024, batch: int = 2048) -> Graph:
     """Return the training graph of products of equal size."""
     with NameScope():
         net = sym.Variable("data")

@@ -48,6 +48,15 @@ def test_found_times_are_those_of_the_simulator() -> None:
     assert found.seconds == min(each.seconds for each in found.search.candidates)
 
 
+def test_factors_are_tried_where_samples_are_few() -> None:
+    graph = stacked(batch=16)
+    found = auto(graph, WORKERS, star(WORKERS))
+    assert any(how.factors for how in found.strategy.variables.values())
+    assert found.reasons[0].feature == "factors"
+    poseidon = next(each for each in found.search.candidates if each.name == "poseidon")
+    assert found.seconds <= poseidon.seconds
+
+
 def test_equal_links_leave_nothing_but_the_order_of_updates() -> None:
     found = searched(None, 1, 0)
     assert found.strategy.shares is None
