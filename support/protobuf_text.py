@@ -26,7 +26,7 @@ Scalar = str | int | bool
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class ProtobufMessage:
     """The fields of a message."""
 
     name: str
@@ -35,7 +35,7 @@ class Message:
     line: int
     """The line at which it begins."""
 
-    fields: tuple[tuple[str, int, Scalar | Message], ...]
+    fields: tuple[tuple[str, int, Scalar | ProtobufMessage], ...]
     """The name, the line and the value of every field; one that is repeated has several."""
 
     @property
@@ -58,15 +58,15 @@ class Message:
                 raise PlanError(f"line {line}: {name} stands in line {seen[name]} already; leave out one")
             seen[name] = line
 
-    def all(self, name: str) -> list[tuple[int, Scalar | Message]]:
+    def all(self, name: str) -> list[tuple[int, Scalar | ProtobufMessage]]:
         """Return the lines and values of a field."""
         return [(line, value) for each, line, value in self.fields if each == name]
 
 
-_KINDS = {str: "text", int: "a whole number", bool: "true or false", Message: "a message in braces"}
+_KINDS = {str: "text", int: "a whole number", bool: "true or false", ProtobufMessage: "a message in braces"}
 
 
-def parse_protobuf_text(text: str) -> Message:
+def parse_protobuf_text(text: str) -> ProtobufMessage:
     """Return the fields of a text. Raises PlanError naming the line of what is wrong."""
     from lark import UnexpectedInput
 
@@ -92,11 +92,11 @@ def _grammar() -> Lark:
     return Lark(text, parser="lalr", start="message", maybe_placeholders=False)
 
 
-def _message(tree: Any, name: str, line: int, depth: int) -> Message:
+def _message(tree: Any, name: str, line: int, depth: int) -> ProtobufMessage:
     """Return the message of a tree, which is at most `DEPTH_LIMIT` deep."""
     if depth > DEPTH_LIMIT:
         raise PlanError(f"line {line}: {name} is nested too deeply; there are {DEPTH_LIMIT} levels at most")
-    fields: list[tuple[str, int, Scalar | Message]] = []
+    fields: list[tuple[str, int, Scalar | ProtobufMessage]] = []
     for field in tree.children:
         key, value = field.children
         if value.data == "block":
@@ -104,7 +104,7 @@ def _message(tree: Any, name: str, line: int, depth: int) -> Message:
             continue
         for each in value.children if value.data == "list" else [value]:
             fields.append((str(key), key.line, _scalar(each, key.line)))
-    return Message(name, line, tuple(fields))
+    return ProtobufMessage(name, line, tuple(fields))
 
 
 def _scalar(tree: Any, line: int) -> Scalar:
@@ -122,4 +122,4 @@ def _scalar(tree: Any, line: int) -> Scalar:
 
 
 def _shown(value: object) -> str:
-    return "a message" if isinstance(value, Message) else repr(value)[:60]
+    return "a message" if isinstance(value, ProtobufMessage) else repr(value)[:60]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tofu.errors import PlanError
-from tofu.support.protobuf_text import Message, parse_protobuf_text
+from tofu.support.protobuf_text import ProtobufMessage, parse_protobuf_text
 
 
 def test_fields_have_lines() -> None:
@@ -16,7 +16,7 @@ def test_fields_have_lines() -> None:
     inner { name: "c" }
     inner: < list: [1, 2] >
     """
-    assert parse_protobuf_text(text) == Message(
+    assert parse_protobuf_text(text) == ProtobufMessage(
         "the file",
         1,
         (
@@ -24,8 +24,8 @@ def test_fields_have_lines() -> None:
             ("count", 3, -3),
             ("on", 4, True),
             ("kind", 4, "RING"),
-            ("inner", 5, Message("inner", 5, (("name", 5, "c"),))),
-            ("inner", 6, Message("inner", 6, (("list", 6, 1), ("list", 6, 2)))),
+            ("inner", 5, ProtobufMessage("inner", 5, (("name", 5, "c"),))),
+            ("inner", 6, ProtobufMessage("inner", 6, (("list", 6, 1), ("list", 6, 2)))),
         ),
     )
 

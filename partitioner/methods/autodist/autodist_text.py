@@ -19,7 +19,7 @@ from pathlib import Path
 
 from ....dataflow.graph import Graph
 from ....errors import PlanError
-from ....support.protobuf_text import Message, parse_protobuf_text
+from ....support.protobuf_text import ProtobufMessage, parse_protobuf_text
 from ....support.strict_documents import read_bounded
 from ....support.wording import alternatives
 from .checks import check_fits
@@ -31,14 +31,19 @@ SUFFIXES = (".pbtxt", ".prototxt", ".textproto", ".txt")
 
 TEXT_LIMIT_BYTES = 1 << 20
 
-_STRATEGY: dict[str, type] = {"id": str, "path": str, "node_config": Message, "graph_config": Message}
+_STRATEGY: dict[str, type] = {
+    "id": str,
+    "path": str,
+    "node_config": ProtobufMessage,
+    "graph_config": ProtobufMessage,
+}
 _SYNCHRONISERS = ("PSSynchronizer", "AllReduceSynchronizer", "SFBSynchronizer")
 _NODE: dict[str, type] = {
     "var_name": str,
-    **dict.fromkeys(_SYNCHRONISERS, Message),
+    **dict.fromkeys(_SYNCHRONISERS, ProtobufMessage),
     "partitioner": str,
-    "part_config": Message,
-    "compressor": Message,
+    "part_config": ProtobufMessage,
+    "compressor": ProtobufMessage,
 }
 _SERVER: dict[str, type] = {
     "reduction_destination": str,
@@ -69,9 +74,9 @@ def parse_autodist_text(text: str, graph: Graph, workers: int) -> SyncStrategy:
     file.expect(_STRATEGY, repeated=("node_config",))
     devices = _devices(file)
     variables = {each.tensor.name: each for each in find_variables(graph)}
-    found: dict[str, tuple[Message, Synchronisation]] = {}
+    found: dict[str, tuple[ProtobufMessage, Synchronisation]] = {}
     for _, node in file.all("node_config"):
-        assert isinstance(node, Message), "expect tells"
+        assert isinstance(node, ProtobufMessage), "expect tells"
         name = _variable(node, variables)
         if name in found:
             raise PlanError(
@@ -120,10 +125,10 @@ def _host(device: str) -> str:
     return device.rsplit(":", 2)[0]
 
 
-def _devices(file: Message) -> _Devices:
+def _devices(file: ProtobufMessage) -> _Devices:
     listed: list[str] = []
     for _, config in file.all("graph_config"):
-        assert isinstance(config, Message), "expect tells"
+        assert isinstance(config, ProtobufMessage), "expect tells"
         config.expect({"replicas": str}, repeated=("replicas",))
         for line, device in config.all("replicas"):
             if device in listed:
@@ -139,7 +144,7 @@ def _devices(file: Message) -> _Devices:
     return _Devices(len(listed), {device: worker for worker, device in enumerate(listed)}, hosts)
 
 
-def _check_workers(file: Message, devices: _Devices, workers: int) -> None:
+def _check_workers(file: ProtobufMessage, devices: _Devices, workers: int) -> None:
     count = max(devices.workers.values()) + 1
     if count != workers:
         line = next((line for line, _ in file.all("graph_config")), 1)
@@ -149,12 +154,12 @@ def _check_workers(file: Message, devices: _Devices, workers: int) -> None:
         )
 
 
-def _text(message: Message, name: str) -> str | None:
+def _text(message: ProtobufMessage, name: str) -> str | None:
     """Return the text of a field that a message has once or not at all."""
     return next((str(value) for _, value in message.all(name)), None)
 
 
-def _variable(node: Message, variables: Mapping[str, TrainedVariable]) -> str:
+def _variable(node: ProtobufMessage, variables: Mapping[str, TrainedVariable]) -> str:
     node.expect(_NODE, repeated=("part_config",))
     name = _text(node, "var_name")
     if name is None:
@@ -167,9 +172,9 @@ def _variable(node: Message, variables: Mapping[str, TrainedVariable]) -> str:
     return found
 
 
-def _of_variable(node: Message, variable: TrainedVariable, devices: _Devices) -> Synchronisation:
+def _of_variable(node: ProtobufMessage, variable: TrainedVariable, devices: _Devices) -> Synchronisation:
     cuts = _cuts(node, variable)
-    parts = [part for _, part in node.all("part_config") if isinstance(part, Message)]
+    parts = [part for _, part in node.all("part_config") if isinstance(part, ProtobufMessage)]
     count = prod(len(cut.bounds) + 1 for cut in cuts)
     if not cuts and not parts:
         parts = [node]
@@ -191,7 +196,7 @@ def _of_variable(node: Message, variable: TrainedVariable, devices: _Devices) ->
     )
 
 
-def _cuts(node: Message, variable: TrainedVariable) -> tuple[Partition, ...]:
+def _cuts(node: ProtobufMessage, variable: TrainedVariable) -> tuple[Partition, ...]:
     """Read numbers of parts such as `1, 2, 1`, one for each dimension."""
     written = _text(node, "partitioner")
     if not written:
@@ -216,13 +221,16 @@ def _cuts(node: Message, variable: TrainedVariable) -> tuple[Partition, ...]:
     return tuple(found)
 
 
-def _synchroniser(node: Message, devices: _Devices, is_part: bool) -> tuple[Synchroniser, bool]:
+def _synchroniser(node: ProtobufMessage, devices: _Devices, is_part: bool) -> tuple[Synchroniser, bool]:
     """Return the synchroniser of a variable or a part, and whether it has sufficient factors."""
     node.expect(_NODE, repeated=("part_config",))
     if is_part and (node.all("part_config") or node.all("partitioner")):
         raise PlanError(f"{node.place} is cut again; cut the variable once")
     given = [
-        (name, value) for name in _SYNCHRONISERS for _, value in node.all(name) if isinstance(value, Message)
+        (name, value)
+        for name in _SYNCHRONISERS
+        for _, value in node.all(name)
+        if isinstance(value, ProtobufMessage)
     ]
     if len(given) != 1:
         raise PlanError(
@@ -230,7 +238,7 @@ def _synchroniser(node: Message, devices: _Devices, is_part: bool) -> tuple[Sync
         )
     [(kind, message)] = given
     for _, compressor in node.all("compressor"):
-        assert isinstance(compressor, Message), "expect tells"
+        assert isinstance(compressor, ProtobufMessage), "expect tells"
         compressor.expect({"type": object})
         allowed = (*_COMPRESSORS[:1], _OF_FACTORS) if kind == "SFBSynchronizer" else _COMPRESSORS[:1]
         _enumerated(compressor, "type", (*_COMPRESSORS, _OF_FACTORS), allowed)
@@ -246,7 +254,7 @@ def _synchroniser(node: Message, devices: _Devices, is_part: bool) -> tuple[Sync
     return AllReduce(groups[0] if groups else 0), kind == "SFBSynchronizer"
 
 
-def _server(message: Message, devices: _Devices) -> Server:
+def _server(message: ProtobufMessage, devices: _Devices) -> Server:
     message.expect(_SERVER)
     destination = _text(message, "reduction_destination")
     if not destination:
@@ -263,7 +271,9 @@ def _server(message: Message, devices: _Devices) -> Server:
     return Server(devices.worker(destination), proxy)
 
 
-def _enumerated(message: Message, name: str, known: tuple[str, ...], allowed: tuple[str, ...]) -> None:
+def _enumerated(
+    message: ProtobufMessage, name: str, known: tuple[str, ...], allowed: tuple[str, ...]
+) -> None:
     """Raise PlanError unless a field names, or numbers, a value that has a counterpart."""
     for line, value in message.all(name):
         number = value if isinstance(value, int) and not isinstance(value, bool) else None
