@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from os import PathLike
 from pathlib import Path
@@ -15,7 +16,6 @@ from ..errors import DataError
 from ..operators.kernels.kernel import Array
 from ..support.checked_argument import is_count, require
 from .binding import Binding
-from .checkpoint import CheckpointFolder
 from .data import Batches, checked
 from .executor import Executor
 from .feeding import feed, outputs, tally, valid_rows
@@ -94,12 +94,15 @@ class TrainableModule(Binding):
             on_step=on_step,
             on_epoch=on_epoch,
             standing=Standing([Tally(m) for m in metrics], self._rate_step),
+            peers=self.peers,
         )
+        kept = run_settings(train_data, settings, [m.name for m in metrics])
+        if self.peers.count > 1:
+            self.peers.agree({"the data or the optimizer": json.dumps(kept), "num_epoch": str(num_epoch)})
         if checkpoint is None:
             return run.train()
-        folder = CheckpointFolder(Path(checkpoint))
+        folder = self.peers.folder(Path(checkpoint))
         with folder.exclusive(create=not resume):
-            kept = run_settings(train_data, settings, [m.name for m in metrics])
             keeper = Keeper(folder, run.executor, kept)
             self._begin(keeper, run.standing, resume)
             return run.train(keeper)

@@ -97,7 +97,9 @@ def allocate(partitioned: PartitionedGraph, memory: MemoryPlan) -> list[Array]:
     return arenas
 
 
-def buffers_in(partitioned: PartitionedGraph, memory: MemoryPlan, arenas: Sequence[Array]) -> list[list[Array]]:
+def buffers_in(
+    partitioned: PartitionedGraph, memory: MemoryPlan, arenas: Sequence[Array]
+) -> list[list[Array]]:
     """Return every buffer's view of its worker's arena."""
     return [
         [

@@ -49,3 +49,15 @@ class RunSettings:
 
     recompute: int = 1
     """The number of segments whose activations are computed again, see `training_graph`."""
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """Return the settings in which all processes of a run must agree, in words."""
+        return {
+            "the seed": str(self.seed),
+            "the dtype": self.dtype,
+            "the loss scale": str(self.loss_scale),
+            "detect_nan": str(self.detect_nan),
+            "the memory of a worker": str(self.memory_bytes),
+            "recompute": str(self.recompute),
+        }

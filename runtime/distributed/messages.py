@@ -1,10 +1,10 @@
 """Messages: the pieces that one process fetches from another, as a pure function of the programs.
 
-Both ends derive the same messages. All pieces that the workers of one process fetch from those of another for
-an operation at a tick are one message. Messages are in the order of (tick, operation, sender, receiver), and every
-process sends and receives in this order. So the first message that is not yet received can always be: what it
-carries was written at earlier ticks, and all that its two ends do before it is done. No run can deadlock,
-even if a send ends only when the message is received.
+Both ends derive the same messages. All pieces that the workers of one process fetch from those of another
+for an operation at a tick are one message. Messages are in the order of (tick, operation, sender, receiver),
+and every process sends and receives in this order. So the first message that is not yet received can always
+be: what it carries was written at earlier ticks, and all that its two ends do before it is done. No run can
+deadlock, even if a send ends only when the message is received.
 
 The bytes of all messages are those that the programs fetch: a region that is fetched twice travels twice.
 """
@@ -62,7 +62,7 @@ class Message:
     """The process whose workers need them."""
 
     pieces: tuple[SentPiece, ...]
-    """The pieces, those of the widest elements first, so that each lies at a multiple of its element's size."""
+    """The pieces, those of the widest elements first, so each lies at a multiple of its element's size."""
 
     @property
     def nbytes(self) -> int:

@@ -45,7 +45,7 @@ class ProcessView:
     """The programs that one process runs, with the memory for receipts."""
 
     partitioned: PartitionedGraph
-    """The programs of all workers, empty for those of other processes, then the stand-ins of all processes."""
+    """The programs of all workers, empty for those of other processes, then those of all stand-ins."""
 
     memory: MemoryPlan
     """The offsets and arenas of workers and stand-ins."""

@@ -32,7 +32,9 @@ class Wire:
     @property
     def nbytes(self) -> int:
         """Return the memory for messages, sent and received."""
-        return self._staging.nbytes + sum(self._view.memory.arena_bytes[each] for each in self._view.stand_ins)
+        return self._staging.nbytes + sum(
+            self._view.memory.arena_bytes[each] for each in self._view.stand_ins
+        )
 
     def lanes(self) -> list[list[LaneOf]]:
         """Return the lanes of the threads that send and that receive."""

@@ -1,4 +1,4 @@
-"""Programs of processes: same bits as one process, messages of the planned bytes, memory that nobody spoils."""
+"""Programs of processes: the bits of one process, the planned bytes, and memory that nobody spoils."""
 
 from __future__ import annotations
 
@@ -52,9 +52,7 @@ def test_random_programs_have_the_bits_of_one_process(
 
 @pytest.mark.parametrize("model", ["mlp", "lenet"])
 @pytest.mark.parametrize("places", PLACES)
-def test_memory_and_waits_of_views_pass_the_independent_checker(
-    model: str, places: tuple[int, ...]
-) -> None:
+def test_memory_and_waits_of_views_pass_the_independent_checker(model: str, places: tuple[int, ...]) -> None:
     graph = tofu.models.get(model).training_graph()
     partitioned = tofu.lower(graph, tofu.partition(graph, 4))
     for view in views_of(partitioned, places):

@@ -1,0 +1,157 @@
+"""The engine of one process among several: the NumPy engine, with messages to the others.
+
+All processes call the same methods in the same order. An iteration ends in all of them or in none.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from ...errors import ExecutionError
+from ...operators.kernels.kernel import Array
+from ...programs.memory import MemoryPlan
+from ...programs.program import PartitionedGraph
+from ...programs.schedule import schedule
+from ..engine import Watch
+from ..numpy_engine import NumpyEngine
+from .messages import Grouping, messages_of
+from .process_view import process_view
+from .transport import LinkLost, Transport
+from .wire import Wire
+
+
+class Together(Protocol):
+    """The parts of `Processes` that the engine needs."""
+
+    number: int
+
+    @property
+    def places(self) -> Sequence[int]:
+        """Return the process of each worker."""
+        ...
+
+    @property
+    def transport(self) -> Transport: ...
+
+    @property
+    def lost(self) -> bool: ...
+
+    def exchange(self, purpose: str, content: bytes) -> list[bytes]: ...
+
+    def array(self, owner: int, array: Array) -> Array: ...
+
+    def fail(self, error: Exception) -> ExecutionError: ...
+
+
+class DistributedEngine:
+    """Runs the workers of this process, one iteration per call of `run`.
+
+    `threads` is the number of threads besides those that send and receive.
+    """
+
+    def __init__(
+        self,
+        partitioned: PartitionedGraph,
+        memory: MemoryPlan,
+        processes: Together,
+        *,
+        watch: Watch,
+        threads: int | None = None,
+        grouping: Grouping = messages_of,
+    ) -> None:
+        self._partitioned = partitioned
+        self._processes = processes
+        messages = grouping(partitioned, processes.places)
+        view = process_view(partitioned, memory, messages, processes.places, processes.number)
+        self._wire = Wire(view, processes.transport)
+        waits = schedule(view.partitioned, view.memory)
+        self._engine = NumpyEngine(
+            view.partitioned, view.memory, waits, watch=watch, threads=threads, stand_ins=self._wire
+        )
+        self._local = view.local
+        self.iterations = 0
+        self._fetched_bytes = 0
+        self._workspace_bytes = self._all_workspaces(self._engine.workspace_bytes)
+
+    @property
+    def fetched_bytes(self) -> int:
+        """Count the bytes that crossed between workers in the last iteration, in all processes.
+
+        Those that crossed between processes are counted as they were sent.
+        """
+        return self._fetched_bytes
+
+    @property
+    def workspace_bytes(self) -> tuple[int, ...]:
+        """Count the bytes besides each worker's arena.
+
+        Memory for messages counts for the first worker of each process.
+        """
+        return self._workspace_bytes
+
+    @property
+    def failed(self) -> bool:
+        """Tell whether an iteration stopped halfway, here or in another process."""
+        return self._engine.failed or self._processes.lost
+
+    def run(self, updates: bool = True) -> None:
+        """Run one iteration, in all processes. If `updates` is False, skip the parameter updates.
+
+        Raises ExecutionError that names the worker, the operation and the iteration, or the process that was
+        lost.
+        """
+        transport = self._processes.transport
+        sent, received = transport.sent_bytes, transport.received_bytes
+        try:
+            self._engine.run(updates)
+        except ExecutionError as error:
+            raise self._processes.fail(error) from error
+        except BaseException as error:
+            self._processes.fail(ExecutionError(f"{type(error).__name__} in iteration {self.iterations}"))
+            raise
+        received = transport.received_bytes - received
+        crossed = transport.sent_bytes - sent + self._engine.fetched_bytes - received
+        self._fetched_bytes = sum(map(int, self._processes.exchange("end an iteration", b"%d" % crossed)))
+        self.iterations += 1
+
+    def write(self, worker: int, buffer: int, values: Array) -> None:
+        """Fill a buffer, if its worker is in this process."""
+        if worker in self._local:
+            self._engine.write(worker, buffer, values)
+
+    def read(self, worker: int, buffer: int) -> Array:
+        """Return a buffer's contents, which its process gives to all others."""
+        if worker in self._local:
+            held = self._engine.read(worker, buffer)
+        else:
+            form = self._partitioned.programs[worker].buffers[buffer]
+            dtype = self._partitioned.graph.tensors[form.tensor].dtype
+            held = np.empty([upper - lower for lower, upper in form.region], dtype)
+        return self._processes.array(self._processes.places[worker], held)
+
+    def close(self) -> None:
+        """End the threads. The engine cannot run again."""
+        self._engine.close()
+
+    def _all_workspaces(self, own: Sequence[int]) -> tuple[int, ...]:
+        """Return the workspaces of all workers, with the memory for messages."""
+        counted = {worker: own[worker] for worker in self._local}
+        counted[self._local[0]] += self._wire.nbytes
+        known: dict[str, int] = {}
+        for content in self._processes.exchange("count memory", json.dumps(counted).encode()):
+            known |= json.loads(content)
+        return tuple(known[str(worker)] for worker in range(self._partitioned.workers))
+
+
+def lost_process(error: BaseException) -> int | None:
+    """Return the process whose connection broke, if that is why an iteration failed."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, LinkLost):
+            return cause.process
+        cause = cause.__cause__
+    return None
