@@ -36,11 +36,15 @@ from .update_gate import UpdateGate
 class StandIns(Protocol):
     """Workers of other processes, as the programs of this process have them: their steps are messages."""
 
-    local: Sequence[int]
-    """The workers of this process."""
+    @property
+    def local(self) -> Sequence[int]:
+        """Return the workers of this process."""
+        ...
 
-    first: int
-    """The number of the first stand-in; they are numbered after all workers."""
+    @property
+    def first(self) -> int:
+        """Return the number of the first stand-in; they are numbered after all workers."""
+        ...
 
     def lanes(self) -> list[list[LaneOf]]:
         """Return the lanes of each thread that moves messages."""

@@ -38,8 +38,8 @@ class Joined:
     connections: dict[int, socket.socket]
     """A connection for messages to every other process."""
 
-    hosts: tuple[str, ...]
-    """The host of each process."""
+    addresses: tuple[str, ...]
+    """The address of each process, as this one reaches it."""
 
 
 def join(meeting: Meeting, workers_each: int, timeout_seconds: float, join_seconds: float) -> Joined:
@@ -70,16 +70,17 @@ def join(meeting: Meeting, workers_each: int, timeout_seconds: float, join_secon
         addresses = _addresses(meeting, own, controls, listener.getsockname()[1], workers_each, deadline)
         names = tuple(_name(number, each) for number, each in enumerate(addresses))
         control = Control(meeting.number, names, controls, timeout_seconds)
-        connections: dict[int, socket.socket] = {}
-        for process in range(meeting.number):
-            seen_at = controls[0].getpeername()[0] if process == 0 else addresses[process]["address"]
-            connections[process] = _opened(
-                seen_at, addresses[process]["port"], token, own, names[process], deadline
+        reached = [each["address"] for each in addresses]
+        reached[0] = controls[0].getpeername()[0] if meeting.number else addresses[-1]["first"]
+        connections = {
+            process: _opened(
+                reached[process], addresses[process]["port"], token, own, names[process], deadline
             )
+            for process in range(meeting.number)
+        }
         later = range(meeting.number + 1, meeting.count)
         connections |= _accept(listener, token, later, meeting.count, deadline, lambda: control.verdict)
-    hosts = tuple(each["host"] for each in addresses)
-    return Joined(meeting.number, names, control, connections, hosts)
+    return Joined(meeting.number, names, control, connections, tuple(reached))
 
 
 def _connect(meeting: Meeting, own: dict[str, Any], deadline: float) -> tuple[socket.socket, bytes]:
@@ -151,7 +152,7 @@ def _accept(
                     continue
                 missing = ", ".join(str(process) for process in expected if process not in found)
                 raise ExecutionError(f"of {count} processes these did not come: {missing}") from None
-            process = greeting.get("process")
+            process: Any = greeting.get("process")
             if greeting.get("count") != count:
                 raise ExecutionError(
                     f"process {process} says that there are {greeting.get('count')} processes, but this one "
@@ -198,7 +199,13 @@ def _addresses(
 ) -> list[dict[str, Any]]:
     """Return what every process says of itself, with its address for messages."""
     first = meeting.number * workers_each
-    said = {**own, "port": port, "workers": [first, first + workers_each]}
+    said = {
+        **own,
+        "port": port,
+        "workers": [first, first + workers_each],
+        "address": "",
+        "first": "127.0.0.1",
+    }
 
     def send(connection: socket.socket, value: object) -> None:
         content = json.dumps(value).encode()
@@ -211,7 +218,8 @@ def _addresses(
         connection.settimeout(max(deadline - time.monotonic(), 1))
     try:
         if meeting.number:
-            send(controls[0], {**said, "address": controls[0].getsockname()[0]})
+            here, there = controls[0].getsockname()[0], controls[0].getpeername()[0]
+            send(controls[0], {**said, "address": here, "first": there})
             found: list[dict[str, Any]] = receive(controls[0])
             return found
         gathered = [said, *(receive(connection) for connection in controls.values())]

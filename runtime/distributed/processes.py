@@ -25,6 +25,7 @@ from .engine import DistributedEngine, lost_process
 from .join import Joined, join
 from .kept_folder import SharedFolder
 from .rendezvous import meeting
+from .sockets import SocketTransport
 from .transport import Transport
 
 TRANSPORTS = ("tcp", "gloo")
@@ -38,14 +39,15 @@ class Processes:
     All processes run the same script, so that they make the same calls in the same order.
     """
 
-    def __init__(self, joined: Joined, transport: Transport, workers_each: int) -> None:
+    def __init__(self, joined: Joined, workers_each: int) -> None:
         self.number = joined.number
         self.count = len(joined.names)
         self.names = joined.names
-        self.transport = transport
+        self.transport: Transport = SocketTransport(joined.connections)
         self.workers_each = workers_each
+        self._addresses = joined.addresses
         self._control = joined.control
-        self._control.when_lost(transport.abort)
+        self._control.when_lost(self.transport.abort)
 
     def __repr__(self) -> str:
         return f"<process {self.number} of {self.count}, {self.workers} workers>"
@@ -132,6 +134,16 @@ class Processes:
 
         return make
 
+    def use_gloo(self) -> None:
+        """Send messages over gloo from now on. Raises ExecutionError if torch is not installed."""
+        from .gloo import GlooTransport
+
+        own, first = self._addresses[self.number], self._addresses[0]
+        gloo = GlooTransport(self.number, self.count, first, own, lambda said: self.text(lambda: said))
+        self.transport.close()
+        self.transport = gloo
+        self._control.when_lost(gloo.abort)
+
     def close(self) -> None:
         """Leave the run. Call it after the last use; leaving the script does too."""
         self._control.close()
@@ -159,13 +171,10 @@ def distributed(
     fits = transport in TRANSPORTS
     require(fits, transport, "transport", f"one of {', '.join(TRANSPORTS)}", ExecutionError)
     joined = join(meeting(os.environ), workers_each, timeout_seconds, join_seconds)
-    processes = Processes(joined, _transport(transport, joined, timeout_seconds), workers_each)
+    processes = Processes(joined, workers_each)
     atexit.register(processes.close)
-    processes.agree({"the number of workers of a process": str(workers_each), **machine_facts()})
+    facts = {"the number of workers of a process": str(workers_each), "the transport": transport}
+    processes.agree({**facts, **machine_facts()})
+    if transport == "gloo":
+        processes.use_gloo()
     return processes
-
-
-def _transport(name: str, joined: Joined, timeout_seconds: float) -> Transport:
-    from .sockets import SocketTransport
-
-    return SocketTransport(joined.connections)
