@@ -66,6 +66,7 @@ class NumpyEngine:
     zeros. `threads` is at most the number of lanes; by default at most that of workers and of processors.
     Products inside a kernel use up to `kernel_threads` threads. `places[thread]` lists the (worker, index) of
     the instructions that a thread runs, in order. If there are `stand_ins`, they have threads besides.
+    `sharing` is the number of processes that share this machine's processors.
 
     Measuring instructions costs two calls of the clock for each. Watching for NaN reads all results again.
     """
@@ -79,6 +80,7 @@ class NumpyEngine:
         watch: Watch,
         threads: int | None,
         stand_ins: StandIns | None = None,
+        sharing: int = 1,
     ) -> None:
         self._partitioned = partitioned
         self._watchdog_seconds = watch.watchdog_seconds
@@ -102,7 +104,7 @@ class NumpyEngine:
         self._failure: str | None = None
         self._blas = ThreadpoolController().select(user_api="blas")
         allowed = min([processors(), *(library["num_threads"] for library in self._blas.info())])
-        self.kernel_threads = max(1, allowed // self.threads)
+        self.kernel_threads = max(1, allowed // (self.threads * sharing))
         self.places = [schedule.in_order(lanes) for lanes in served]
         self._team = Team(self._tasks(schedule), watch.watchdog_seconds)
         self._finalizer = weakref.finalize(self, self._team.close)

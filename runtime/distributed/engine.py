@@ -28,6 +28,7 @@ class Together(Protocol):
     """The parts of `Processes` that the engine needs."""
 
     number: int
+    local_count: int
 
     @property
     def places(self) -> Sequence[int]:
@@ -70,8 +71,17 @@ class DistributedEngine:
         self._wire = Wire(view, processes.transport)
         waits = schedule(view.partitioned, view.memory)
         self._engine = NumpyEngine(
-            view.partitioned, view.memory, waits, watch=watch, threads=threads, stand_ins=self._wire
+            view.partitioned,
+            view.memory,
+            waits,
+            watch=watch,
+            threads=threads,
+            stand_ins=self._wire,
+            sharing=processes.local_count,
         )
+        # the number of threads of a product can change its bits, so it is the same everywhere
+        said = processes.exchange("count threads", b"%d" % self._engine.kernel_threads)
+        self._engine.kernel_threads = min(map(int, said))
         self._local = view.local
         self.iterations = 0
         self._fetched_bytes = 0

@@ -29,6 +29,9 @@ class Joined:
     number: int
     """The number of this process."""
 
+    local_count: int
+    """The number of processes on this machine; 1 if it is not known."""
+
     names: tuple[str, ...]
     """All processes in words."""
 
@@ -80,7 +83,7 @@ def join(meeting: Meeting, workers_each: int, timeout_seconds: float, join_secon
         }
         later = range(meeting.number + 1, meeting.count)
         connections |= _accept(listener, token, later, meeting.count, deadline, lambda: control.verdict)
-    return Joined(meeting.number, names, control, connections, tuple(reached))
+    return Joined(meeting.number, meeting.local_count, names, control, connections, tuple(reached))
 
 
 def _connect(meeting: Meeting, own: dict[str, Any], deadline: float) -> tuple[socket.socket, bytes]:

@@ -18,6 +18,7 @@ from ...programs.memory import MemoryPlan
 from ...programs.program import PartitionedGraph
 from ...support.checked_argument import is_count, require
 from ..choose_engine import require_wide
+from ..closeable import Closeable
 from ..engine import Engine, MakeEngine, Watch
 from ..peers import KeptFolder
 from .agreement import first_difference, machine_facts, program_facts
@@ -33,7 +34,7 @@ TIMEOUT_SECONDS = 60.0
 JOIN_SECONDS = 120.0
 
 
-class Processes:
+class Processes(Closeable):
     """All processes of a run; `tofu.distributed` makes it. Each runs `workers_each` of the workers.
 
     All processes run the same script, so that they make the same calls in the same order.
@@ -45,6 +46,7 @@ class Processes:
         self.names = joined.names
         self.transport: Transport = SocketTransport(joined.connections)
         self.workers_each = workers_each
+        self.local_count = joined.local_count
         self._addresses = joined.addresses
         self._control = joined.control
         self._control.when_lost(self.transport.abort)
