@@ -414,6 +414,7 @@ class Module(module.TrainableModule):
         """Search a plan in the first process, and send it to all others."""
         if self.peers.count == 1:
             return self._searched(graph, workers)
+        self.peers.agree({"the graph": graph.fingerprint})
         found = self.peers.text(lambda: encode_plan(self._searched(graph, workers)))
         return decode_plan(found.encode()).of(graph)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from os import PathLike
 from pathlib import Path
@@ -82,6 +81,8 @@ class TrainableModule(Binding):
             ConstantRate(float(learning_rate)) if isinstance(learning_rate, SupportsFloat) else learning_rate
         )
         metrics, settings = _metrics(metric), get_optimizer(optimizer)
+        kept = run_settings(train_data, settings, [m.name for m in metrics])
+        self.peers.agree({"the data, the optimizer or the metrics": kept, "num_epoch": num_epoch})
         run = TrainingRun(
             module=self,
             executor=self.bind(train_data.shapes, settings, accumulate=accumulate, unroll=unroll),
@@ -96,9 +97,6 @@ class TrainableModule(Binding):
             standing=Standing([Tally(m) for m in metrics], self._rate_step),
             peers=self.peers,
         )
-        kept = run_settings(train_data, settings, [m.name for m in metrics])
-        if self.peers.count > 1:
-            self.peers.agree({"the data or the optimizer": json.dumps(kept), "num_epoch": str(num_epoch)})
         if checkpoint is None:
             return run.train()
         folder = self.peers.folder(Path(checkpoint))

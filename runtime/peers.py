@@ -52,7 +52,7 @@ class Peers(Protocol):
         """Tell whether the flag is set in any process."""
         ...
 
-    def agree(self, facts: Mapping[str, str]) -> None:
+    def agree(self, facts: Mapping[str, object]) -> None:
         """Raise ExecutionError naming the first fact that differs between processes."""
         ...
 
@@ -75,7 +75,7 @@ class Alone:
         """Return the flag."""
         return flag
 
-    def agree(self, facts: Mapping[str, str]) -> None:
+    def agree(self, facts: Mapping[str, object]) -> None:
         """Do nothing: one process always agrees."""
 
     def folder(self, path: Path) -> KeptFolder:

@@ -51,13 +51,13 @@ class RunSettings:
     """The number of segments whose activations are computed again, see `training_graph`."""
 
     @property
-    def facts(self) -> dict[str, str]:
-        """Return the settings in which all processes of a run must agree, in words."""
+    def facts(self) -> dict[str, object]:
+        """Return the settings in which all processes of a run must agree."""
         return {
-            "the seed": str(self.seed),
+            "the seed": self.seed,
             "the dtype": self.dtype,
-            "the loss scale": str(self.loss_scale),
-            "detect_nan": str(self.detect_nan),
-            "the memory of a worker": str(self.memory_bytes),
-            "recompute": str(self.recompute),
+            "the loss scale": self.loss_scale,
+            "detect_nan": self.detect_nan,
+            "the memory of a worker": self.memory_bytes,
+            "recompute": self.recompute,
         }

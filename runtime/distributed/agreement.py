@@ -49,7 +49,7 @@ def first_difference(facts: Sequence[Mapping[str, str]], names: Sequence[str]) -
         for name, value in zip(names, values, strict=True):
             if value != values[0]:
                 return (
-                    f"{fact} differs: {_short(values[0])} in {names[0]}, but {_short(value)} in {name}; "
+                    f"{names[0]} and {name} differ in {fact}: {_short(values[0])} and {_short(value)}; "
                     "start all processes with the same program, arguments, data and versions, on processors "
                     "of one kind"
                 )

@@ -103,9 +103,13 @@ class Processes(Closeable):
         found = self.exchange("read a tensor", content)[owner]
         return np.frombuffer(found, array.dtype).reshape(array.shape)
 
-    def agree(self, facts: Mapping[str, str]) -> None:
-        """Raise ExecutionError naming the first fact that differs between processes."""
-        own = json.dumps(dict(facts)).encode()
+    def agree(self, facts: Mapping[str, object]) -> None:
+        """Raise ExecutionError naming the first fact that differs between processes.
+
+        Facts are texts, or JSON values.
+        """
+        texts = {name: fact if isinstance(fact, str) else json.dumps(fact) for name, fact in facts.items()}
+        own = json.dumps(texts).encode()
         stated = [json.loads(content) for content in self.exchange("compare facts", own)]
         difference = first_difference(stated, self.names)
         if difference is not None:
