@@ -160,6 +160,9 @@ def command(
     your data in --data it may also be any MODEL that `tofu plan` takes, built for the shapes and classes of
     the data.
     """
+    if run_in.several and device != "cpu":
+        raise click.UsageError("--processes and --distributed need --device cpu")
+    run_in.start(context)
     from ..models.files import Reading, read
     from ..reports.training import Several
     from .planned import plan_to_follow
@@ -178,9 +181,6 @@ def command(
     workers = workers if plan is None else plan.workers
     processes = None
     if run_in.several:
-        if device != "cpu":
-            raise click.UsageError("--processes and --distributed need --device cpu")
-        run_in.start(context)
         processes = run_in.join(context, workers, plan is not None)
         workers = processes.workers
     found = task(name, batch, None if data is None else read(data, reading), data)
@@ -204,7 +204,8 @@ def command(
     run.require_fit()
     first = processes is None or not processes.number
     screen = _screen(as_json) if first else None
-    with Several(_reports(screen, as_json, log, plot, resume) if first else []) as reports:
+    appended = resume or (processes is not None and processes.attempt > 0)
+    with Several(_reports(screen, as_json, log, plot, appended) if first else []) as reports:
         try:
             run.train(reports, screen)
         except KeyboardInterrupt as error:

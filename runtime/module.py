@@ -60,7 +60,8 @@ class TrainableModule(Binding):
 
         `checkpoint` is a folder in which the run is saved after every epoch, and when it is interrupted from
         the keyboard (a second interrupt stops at once). If `resume`, the run continues from there, over any
-        number of workers; earlier epochs count and are reported too.
+        number of workers; earlier epochs count and are reported too. A run that torchrun or Slurm starts
+        again resumes by itself, if there are checkpoints.
 
         Raises ExecutionError naming worker, operation and iteration if a worker fails. Raises DataError for
         checkpoints that cannot be written or do not fit.
@@ -100,6 +101,8 @@ class TrainableModule(Binding):
         if checkpoint is None:
             return run.train()
         folder = self.peers.folder(Path(checkpoint))
+        if self.peers.attempt:
+            resume = folder.has_checkpoints()
         with folder.exclusive(create=not resume):
             keeper = Keeper(folder, run.executor, kept)
             self._begin(keeper, run.standing, resume)

@@ -13,7 +13,6 @@ that fails stops all workers.
 
 from __future__ import annotations
 
-import os
 import weakref
 from collections.abc import Mapping, Sequence
 from typing import Protocol
@@ -25,6 +24,7 @@ from ..operators.kernels.kernel import Array
 from ..programs.memory import MemoryPlan
 from ..programs.program import Lane, PartitionedGraph
 from ..programs.schedule import LaneOf, Schedule
+from ..support.processors import processors
 from .collectives import Step
 from .engine import Watch
 from .nan_watch import watched
@@ -207,11 +207,6 @@ class NumpyEngine:
                 own.append(ThreadStep(self._steps[worker][index], tuple(needed.items())))
             tasks.append(own)
         return tasks
-
-
-def processors() -> int:
-    """Return the number of processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def default_threads(workers: int) -> int:

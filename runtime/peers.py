@@ -41,6 +41,9 @@ class Peers(Protocol):
     count: int
     """The number of processes."""
 
+    attempt: int
+    """How often the run was started again after a loss."""
+
     def text(self, make: Callable[[], str]) -> str:
         """Return what `make` returns in the first process; it is not called in others.
 
@@ -66,6 +69,7 @@ class Alone:
 
     number = 0
     count = 1
+    attempt = 0
 
     def text(self, make: Callable[[], str]) -> str:
         """Return what `make` returns."""

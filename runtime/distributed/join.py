@@ -32,6 +32,9 @@ class Joined:
     local_count: int
     """The number of processes on this machine; 1 if it is not known."""
 
+    attempt: int
+    """How often the run was started again."""
+
     names: tuple[str, ...]
     """All processes in words."""
 
@@ -83,7 +86,8 @@ def join(meeting: Meeting, workers_each: int, timeout_seconds: float, join_secon
         }
         later = range(meeting.number + 1, meeting.count)
         connections |= _accept(listener, token, later, meeting.count, deadline, lambda: control.verdict)
-    return Joined(meeting.number, meeting.local_count, names, control, connections, tuple(reached))
+    own_place = (meeting.number, meeting.local_count, meeting.attempt)
+    return Joined(*own_place, names, control, connections, tuple(reached))
 
 
 def _connect(meeting: Meeting, own: dict[str, Any], deadline: float) -> tuple[socket.socket, bytes]:

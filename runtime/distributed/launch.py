@@ -20,7 +20,7 @@ from tempfile import TemporaryFile
 from types import FrameType
 from typing import IO
 
-from ..numpy_engine import processors
+from ...support.processors import processors
 from .rendezvous import LISTENER, TOKEN, listening
 
 PARENT = "TOFU_PARENT"

@@ -47,6 +47,7 @@ class Processes(Closeable):
         self.transport: Transport = SocketTransport(joined.connections)
         self.workers_each = workers_each
         self.local_count = joined.local_count
+        self.attempt = joined.attempt
         self._addresses = joined.addresses
         self._control = joined.control
         self._control.when_lost(self.transport.abort)

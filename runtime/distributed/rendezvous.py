@@ -22,6 +22,9 @@ LISTENER = "TOFU_LISTENER"
 """The variable with the descriptor of a socket that listens for the first process, which it inherits."""
 
 TOKEN = "TOFU_TOKEN"
+RESTARTS = ("TORCHELASTIC_RESTART_COUNT", "SLURM_RESTART_COUNT")
+"""The variables with the number of times that torchrun or Slurm started the run again."""
+
 BACKLOG = 512
 STORE_SECONDS = 60
 INSTALL = "install it with pip install 'tofu[distributed]'"
@@ -40,6 +43,9 @@ class Meeting:
     local_count: int
     """The number of processes on this machine; 1 if it is not known."""
 
+    attempt: int
+    """How often the run was started again by what started it."""
+
     listener: socket.socket | None
     """The first process listens at it; None in all others."""
 
@@ -57,12 +63,13 @@ def meeting(environment: Mapping[str, str]) -> Meeting:
         raise ExecutionError(f"RANK is {number}, but WORLD_SIZE is {count}; ranks are numbered from 0")
     local_count = _integer(environment, "LOCAL_WORLD_SIZE", 1) if "LOCAL_WORLD_SIZE" in environment else 1
     host, port = _text(environment, "MASTER_ADDR"), _integer(environment, "MASTER_PORT", 0)
+    attempt = max(_integer(environment, name, 0) if name in environment else 0 for name in RESTARTS)
+    own = (number, count, local_count, attempt)
     if "TORCHELASTIC_RUN_ID" in environment:
-        attempt = environment.get("TORCHELASTIC_RESTART_COUNT", "0")
         run = environment["TORCHELASTIC_RUN_ID"]
         store = _store(host, port, f"tofu/{run}/{attempt}")
         listener = _publish(store) if number == 0 else None
-        return Meeting(number, count, local_count, listener, lambda: _lookup(store, host), lasting=False)
+        return Meeting(*own, listener, lambda: _lookup(store, host), lasting=False)
     token = environment.get(TOKEN, "").encode()
     if not token:
         raise ExecutionError(
@@ -75,7 +82,7 @@ def meeting(environment: Mapping[str, str]) -> Meeting:
         listener = socket.socket(fileno=int(inherited))
     else:
         listener = listening(host if _is_loopback(host) else "", port)
-    return Meeting(number, count, local_count, listener, lambda: (host, port, token), lasting=True)
+    return Meeting(*own, listener, lambda: (host, port, token), lasting=True)
 
 
 def process_count(environment: Mapping[str, str]) -> int:

@@ -31,7 +31,8 @@ def partitioned() -> PartitionedGraph:
 
 
 def training(
-    partitioned: PartitionedGraph, disturb: Callable[[Processes, int], None] = lambda processes, iteration: None
+    partitioned: PartitionedGraph,
+    disturb: Callable[[Processes, int], None] = lambda processes, iteration: None,
 ) -> Callable[[Processes], Any]:
     """Return a run that says when it has begun, and trains until it fails."""
 

@@ -1,4 +1,4 @@
-"""`Module` over several processes: metrics, weights and checkpoints of one process, and resuming in others."""
+"""`Module` over several processes: the metrics, weights and checkpoints of one, and resuming in others."""
 
 from __future__ import annotations
 
@@ -33,7 +33,12 @@ def batches(batch_size: int = 12) -> tofu.ArrayIterator:
 def fitted(context: Any, folder: Path | None = None, **options: Any) -> dict[str, Any]:
     """Return what a run reports and learns."""
     steps: list[Any] = []
-    settings = {"num_epoch": EPOCHS, "optimizer": "adam", "learning_rate": 0.05, "metric": ["accuracy", "mse"]}
+    settings = {
+        "num_epoch": EPOCHS,
+        "optimizer": "adam",
+        "learning_rate": 0.05,
+        "metric": ["accuracy", "mse"],
+    }
     with tofu.Module(net(), context, seed=7) as module:
         settings["metric"] = ["accuracy", "cross-entropy"]
         history = module.fit(
@@ -78,7 +83,7 @@ def test_several_learn_what_one_learns(count: int, options: dict[str, Any], tmp_
 
 
 def test_runs_go_on_in_more_or_fewer_processes(tmp_path: Path) -> None:
-    """The plan of three workers has other sums than that of four, so each run is compared with one process."""
+    """Plans of three and of four workers have other sums, so each run is compared with one process."""
     many, one = tmp_path / "many", tmp_path / "one"
     for folder in (many, one):
         results(4, lambda processes, at=folder: fitted(processes, at, num_epoch=1))  # type: ignore[misc]
