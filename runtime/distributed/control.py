@@ -102,6 +102,7 @@ class Control:
         self._timeout_seconds = timeout_seconds
         self._links = {process: _Link(process, each) for process, each in sorted(connections.items())}
         self._news = threading.Condition()
+        self._judging = threading.Lock()
         self._verdict: str | None = None
         self._closing = threading.Event()
         self._on_verdict: list[Callable[[], None]] = []
@@ -243,17 +244,21 @@ class Control:
         return f"{self._names[process]} was lost: {reason}"
 
     def _judge(self, verdict: str) -> None:
-        """Set the verdict, unless there is one; tell all other processes, and wake all that waits."""
-        with self._news:
+        """Set the verdict, unless there is one; tell all other processes, and wake all that waits.
+
+        They are told first: once this process is awake it may end at any time.
+        """
+        with self._judging:
             if self._verdict is not None:
                 return
-            self._verdict = verdict
-            calls = list(self._on_verdict)
-            self._news.notify_all()
-        if not self._number:
-            for link in self._links.values():
-                with contextlib.suppress(OSError):
-                    link.send(Kind.VERDICT, verdict.encode(), LONGEST_PULSE_SECONDS / 2)
+            if not self._number:
+                for link in self._links.values():
+                    with contextlib.suppress(OSError):
+                        link.send(Kind.VERDICT, verdict.encode(), LONGEST_PULSE_SECONDS / 2)
+            with self._news:
+                self._verdict = verdict
+                calls = list(self._on_verdict)
+                self._news.notify_all()
         for call in calls:
             call()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import queue
@@ -231,7 +232,9 @@ def _addresses(
             return found
         gathered = [said, *(receive(connection) for connection in controls.values())]
         for connection in controls.values():
-            send(connection, gathered)
+            # the control connections name the process if one is lost from here on
+            with contextlib.suppress(OSError):
+                send(connection, gathered)
         return gathered
     except OSError as error:
         raise ExecutionError(f"a process was lost while the run was joined: {error}") from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,18 @@ from tofu.runtime.executor import Executor
 from .forked import results
 
 ITERATIONS = 3
+MIXTURE = """
+strategy: 1
+variables:
+  fc1_weight:
+    cut: {axis: 0, bounds: [33]}
+    parts:
+      - {sync: ps, worker: 1}
+      - {sync: all-reduce}
+  fc2_weight: {cut: {axis: 1, parts: 3}, sync: ps, workers: [2, 1, 0]}
+  fc3_weight: {sync: ps, worker: 2, proxy: true}
+  "*_bias": {sync: all-reduce, group: 1}
+"""
 LSTM = {"layers": 1, "hidden": 16, "steps": 3, "batch": 4}
 
 
@@ -92,3 +105,22 @@ def test_gloo_moves_the_same_bits() -> None:
     pytest.importorskip("torch")
     graph = tofu.models.get("mlp", batch=12).training_graph()
     check(tofu.lower(graph, tofu.partition(graph, 3)), 3, transport="gloo")
+
+
+def test_a_pipeline_of_micro_batches() -> None:
+    graph = tofu.models.get("mlp", batch=12).training_graph(accumulate=3, unroll=True)
+    plan = tofu.partition(graph, 3, "place", machine="dgx-1-v100", groups="3x1", memory="unlimited")
+    check(tofu.lower(graph, plan), 3)
+
+
+def test_groups_that_split_what_they_are_given() -> None:
+    graph = tofu.models.get("mlp", batch=12).training_graph()
+    plan = tofu.partition(graph, 4, "place", machine="dgx-1-v100", groups="2x2", memory="unlimited")
+    check(tofu.lower(graph, plan), 4)
+
+
+def test_a_mixture_of_reductions_and_servers(tmp_path: Path) -> None:
+    graph = tofu.models.get("mlp", batch=12).training_graph()
+    path = tmp_path / "strategy.yaml"
+    path.write_text(MIXTURE)
+    check(tofu.lower(graph, tofu.sync.compile(graph, 3, tofu.sync.read(path, graph, 3))), 3)
