@@ -11,10 +11,11 @@ from typing import Protocol
 
 import numpy as np
 
+from ...analyzer.indices.region import Region
 from ...errors import ExecutionError
 from ...operators.kernels.kernel import Array
 from ...programs.memory import MemoryPlan
-from ...programs.program import PartitionedGraph
+from ...programs.program import Held, PartitionedGraph
 from ...programs.schedule import schedule
 from ..engine import Watch
 from ..numpy_engine import NumpyEngine
@@ -42,8 +43,6 @@ class Together(Protocol):
     def lost(self) -> bool: ...
 
     def exchange(self, purpose: str, content: bytes) -> list[bytes]: ...
-
-    def array(self, owner: int, array: Array) -> Array: ...
 
     def fail(self, error: Exception) -> ExecutionError: ...
 
@@ -84,6 +83,9 @@ class DistributedEngine:
         self._engine.kernel_threads = min(map(int, said))
         self._local = view.local
         self.iterations = 0
+        self._homes = {held: homes for homes in partitioned.homes for held in homes}
+        self._gathered: dict[Held, Array] = {}
+        """The parts of the tensor that was read last."""
         self._fetched_bytes = 0
         self._workspace_bytes = self._all_workspaces(self._engine.workspace_bytes)
 
@@ -114,6 +116,7 @@ class DistributedEngine:
         Raises ExecutionError that names the worker, the operation and the iteration, or the process that was
         lost.
         """
+        self._gathered = {}
         transport = self._processes.transport
         sent, received = transport.sent_bytes, transport.received_bytes
         try:
@@ -130,22 +133,41 @@ class DistributedEngine:
 
     def write(self, worker: int, buffer: int, values: Array) -> None:
         """Fill a buffer, if its worker is in this process."""
+        self._gathered = {}
         if worker in self._local:
             self._engine.write(worker, buffer, values)
 
     def read(self, worker: int, buffer: int) -> Array:
-        """Return a buffer's contents, which its process gives to all others."""
-        if worker in self._local:
-            held = self._engine.read(worker, buffer)
-        else:
-            form = self._partitioned.programs[worker].buffers[buffer]
-            dtype = self._partitioned.graph.tensors[form.tensor].dtype
-            held = np.empty([upper - lower for lower, upper in form.region], dtype)
-        return self._processes.array(self._processes.places[worker], held)
+        """Return a buffer's contents, valid until the next iteration.
+
+        The first part of a tensor that is read brings all parts from their processes.
+        """
+        if (worker, buffer) not in self._gathered:
+            homes = self._homes.get((worker, buffer), ((worker, buffer),))
+            self._gathered = self._gather(homes)
+        return self._gathered[worker, buffer]
 
     def close(self) -> None:
         """End the threads. The engine cannot run again."""
         self._engine.close()
+
+    def _gather(self, homes: Sequence[Held]) -> dict[Held, Array]:
+        """Return the contents of buffers from their processes. Of equal regions one is sent."""
+        regions = [self._partitioned.programs[worker].buffers[buffer].region for worker, buffer in homes]
+        senders = dict(zip(reversed(regions), reversed(homes), strict=True))
+        places = self._processes.places
+        own = [held for held in senders.values() if held[0] in self._local]
+        content = b"".join(np.ascontiguousarray(self._engine.read(*held)).tobytes() for held in own)
+        said = self._processes.exchange("read a tensor", content)
+        starts = [0] * len(said)
+        found: dict[Region, Array] = {}
+        for region, (worker, buffer) in senders.items():
+            process, form = places[worker], self._partitioned.programs[worker].buffers[buffer]
+            part = np.frombuffer(said[process], np.uint8, form.nbytes, starts[process])
+            dtype = self._partitioned.graph.tensors[form.tensor].dtype
+            found[region] = part.view(dtype).reshape([upper - lower for lower, upper in region])
+            starts[process] += form.nbytes
+        return {held: found[region] for held, region in zip(homes, regions, strict=True)}
 
     def _all_workspaces(self, own: Sequence[int]) -> tuple[int, ...]:
         """Return the workspaces of all workers, with the memory for messages."""

@@ -79,12 +79,15 @@ def join(meeting: Meeting, workers_each: int, timeout_seconds: float, join_secon
         control = Control(meeting.number, names, controls, timeout_seconds)
         reached = [each["address"] for each in addresses]
         reached[0] = controls[0].getpeername()[0] if meeting.number else addresses[-1]["first"]
-        connections = {
-            process: _opened(
-                reached[process], addresses[process]["port"], token, own, names[process], deadline
-            )
-            for process in range(meeting.number)
-        }
+        connections = {}
+        for process in range(meeting.number):
+            try:
+                connections[process] = _opened(
+                    reached[process], addresses[process]["port"], token, own, deadline
+                )
+            except (OSError, Refused) as error:
+                reason = f"no connection to {names[process]}: {error}"
+                raise ExecutionError(control.failed(reason, process)) from error
         later = range(meeting.number + 1, meeting.count)
         connections |= _accept(listener, token, later, meeting.count, deadline, lambda: control.verdict)
     own_place = (meeting.number, meeting.local_count, meeting.attempt)
@@ -119,15 +122,14 @@ def _connect(meeting: Meeting, own: dict[str, Any], deadline: float) -> tuple[so
         time.sleep(RETRY_SECONDS)
 
 
-def _opened(
-    host: str, port: int, token: bytes, own: dict[str, Any], name: str, deadline: float
-) -> socket.socket:
-    """Open a connection for messages to a process."""
+def _opened(host: str, port: int, token: bytes, own: dict[str, Any], deadline: float) -> socket.socket:
+    """Open a connection for messages to a process. Raises OSError or Refused."""
+    connection = socket.create_connection((host, port), max(deadline - time.monotonic(), 1))
     try:
-        connection = socket.create_connection((host, port), max(deadline - time.monotonic(), 1))
         greet(connection, token, own)
-    except (OSError, Refused) as error:
-        raise ExecutionError(f"no connection to {name} at {host}:{port}: {error}") from error
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 

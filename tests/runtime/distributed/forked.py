@@ -65,7 +65,7 @@ def forked(count: int, work: Work, **settings: Any) -> Iterator[Forked]:
                 end.close()
         own = pipes[number][1]
         try:
-            with distributed(join_seconds=PATIENCE_SECONDS, **settings) as processes:
+            with distributed(**{"join_seconds": PATIENCE_SECONDS, **settings}) as processes:
                 processes.say = own.send  # type: ignore[attr-defined]
                 own.send(work(processes))
         except BaseException as error:

@@ -51,7 +51,7 @@ def test_both_ways_at_once(pair: Pair, nbytes: int) -> None:
 
 def test_another_message_than_expected_is_an_error(pair: Pair) -> None:
     pair[0].send(1, 7, memoryview(b"four"))
-    with pytest.raises(LinkLost, match="sent message 7 of 4 bytes .* but message 8 of 4 bytes was expected"):
+    with pytest.raises(LinkLost, match=r"sent message 7 of 4 bytes .* but message 8 of 4 bytes was expected"):
         pair[1].receive(0, 8, memoryview(bytearray(4)))
 
 
