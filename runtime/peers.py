@@ -1,4 +1,4 @@
-"""What the processes of a run decide together; a process alone decides by itself."""
+"""Decisions that all processes of a run make together; a process alone decides by itself."""
 
 from __future__ import annotations
 

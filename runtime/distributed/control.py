@@ -31,7 +31,7 @@ SIGNS_WITHIN_TIMEOUT = 5
 LONGEST_PULSE_SECONDS = 1.0
 
 
-class Kind(IntEnum):
+class FrameKind(IntEnum):
     """The kinds of frames."""
 
     LIFE = 1
@@ -52,7 +52,7 @@ class _Link:
         self.ended = False
         self._sending = threading.Lock()
 
-    def send(self, kind: Kind, content: bytes, patience_seconds: float = -1) -> None:
+    def send(self, kind: FrameKind, content: bytes, patience_seconds: float = -1) -> None:
         """Send a frame. Raises OSError, also if another thread has been sending for too long."""
         if not self._sending.acquire(timeout=patience_seconds):
             raise TimeoutError(f"process {self.process} does not read")
@@ -66,15 +66,15 @@ class _Link:
         if self._sending.acquire(blocking=False):
             try:
                 with contextlib.suppress(BlockingIOError):
-                    self.connection.send(bytes([Kind.LIFE]), socket.MSG_DONTWAIT)
+                    self.connection.send(bytes([FrameKind.LIFE]), socket.MSG_DONTWAIT)
             finally:
                 self._sending.release()
 
-    def read(self) -> tuple[Kind, bytes]:
+    def read(self) -> tuple[FrameKind, bytes]:
         """Return the next frame. Raises OSError."""
-        kind = Kind(read_exactly(self.connection, 1)[0])
+        kind = FrameKind(read_exactly(self.connection, 1)[0])
         self.seen = time.monotonic()
-        if kind is Kind.LIFE:
+        if kind is FrameKind.LIFE:
             return kind, b""
         content = bytearray(SIZE.unpack(read_exactly(self.connection, SIZE.size))[0])
         view, step = memoryview(content), 1 << 20
@@ -166,7 +166,7 @@ class Control:
         """
         if self._verdict is None and self._number:
             with contextlib.suppress(OSError):
-                self._links[0].send(Kind.REPORT, reason.encode(), GRACE_SECONDS)
+                self._links[0].send(FrameKind.REPORT, reason.encode(), GRACE_SECONDS)
         if self._number or suspect is not None:
             with self._news:
                 self._news.wait_for(lambda: self._verdict is not None, GRACE_SECONDS)
@@ -179,14 +179,14 @@ class Control:
         self._closing.set()
         for link in self._links.values():
             with contextlib.suppress(OSError):
-                link.send(Kind.FAREWELL, b"", GRACE_SECONDS)
+                link.send(FrameKind.FAREWELL, b"", GRACE_SECONDS)
             with contextlib.suppress(OSError):
                 link.connection.shutdown(socket.SHUT_WR)
             link.connection.close()
 
     def _send(self, link: _Link, content: bytes) -> None:
         try:
-            link.send(Kind.DATA, content)
+            link.send(FrameKind.DATA, content)
         except OSError:
             raise ExecutionError(self.failed(self._lost(link.process, "its connection broke"))) from None
 
@@ -206,13 +206,13 @@ class Control:
             while True:
                 kind, content = link.read()
                 match kind:
-                    case Kind.LIFE:
+                    case FrameKind.LIFE:
                         continue
-                    case Kind.DATA:
+                    case FrameKind.DATA:
                         link.inbox.append(content)
-                    case Kind.REPORT | Kind.VERDICT:
+                    case FrameKind.REPORT | FrameKind.VERDICT:
                         self._judge(content.decode(errors="replace"))
-                    case Kind.FAREWELL:
+                    case FrameKind.FAREWELL:
                         link.ended = True
                 with self._news:
                     self._news.notify_all()
@@ -254,7 +254,7 @@ class Control:
             if not self._number:
                 for link in self._links.values():
                     with contextlib.suppress(OSError):
-                        link.send(Kind.VERDICT, verdict.encode(), LONGEST_PULSE_SECONDS / 2)
+                        link.send(FrameKind.VERDICT, verdict.encode(), LONGEST_PULSE_SECONDS / 2)
             with self._news:
                 self._verdict = verdict
                 calls = list(self._on_verdict)

@@ -24,7 +24,7 @@ CONNECT_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Joined:
+class Membership:
     """A process that has joined a run."""
 
     number: int
@@ -49,7 +49,7 @@ class Joined:
     """The address of each process, as this one reaches it."""
 
 
-def join(meeting: Meeting, workers_each: int, timeout_seconds: float, join_seconds: float) -> Joined:
+def join(meeting: Meeting, workers_each: int, timeout_seconds: float, join_seconds: float) -> Membership:
     """Connect to all processes of a run.
 
     Raises ExecutionError naming the processes that did not come within `join_seconds`, and if this one is
@@ -91,7 +91,7 @@ def join(meeting: Meeting, workers_each: int, timeout_seconds: float, join_secon
         later = range(meeting.number + 1, meeting.count)
         connections |= _accept(listener, token, later, meeting.count, deadline, lambda: control.verdict)
     own_place = (meeting.number, meeting.local_count, meeting.attempt)
-    return Joined(*own_place, names, control, connections, tuple(reached))
+    return Membership(*own_place, names, control, connections, tuple(reached))
 
 
 def _connect(meeting: Meeting, own: dict[str, Any], deadline: float) -> tuple[socket.socket, bytes]:

@@ -23,7 +23,7 @@ from ..engine import Engine, MakeEngine, Watch
 from ..peers import KeptFolder
 from .agreement import first_difference, machine_facts, program_facts
 from .engine import DistributedEngine, lost_process
-from .join import Joined, join
+from .join import Membership, join
 from .kept_folder import SharedFolder
 from .rendezvous import meeting
 from .sockets import SocketTransport
@@ -40,7 +40,7 @@ class Processes(Closeable):
     All processes run the same script, so that they make the same calls in the same order.
     """
 
-    def __init__(self, joined: Joined, workers_each: int) -> None:
+    def __init__(self, joined: Membership, workers_each: int) -> None:
         self.number = joined.number
         self.count = len(joined.names)
         self.names = joined.names

@@ -112,7 +112,7 @@ def _lookup(store: Any, host: str) -> tuple[str, int, bytes]:
     try:
         port, token = json.loads(store.get("address"))
     except RuntimeError as error:
-        raise ExecutionError(f"the first process did not say where it listens: {error}") from error
+        raise ExecutionError(f"the first process did not state its address: {error}") from error
     return host, port, token.encode()
 
 
