@@ -179,11 +179,9 @@ class DistributedEngine:
         return tuple(known[str(worker)] for worker in range(self._partitioned.workers))
 
 
-def lost_process(error: BaseException) -> int | None:
-    """Return the process whose connection broke, if that is why an iteration failed."""
+def lost_link(error: BaseException) -> LinkLost | None:
+    """Return the loss of a connection, if that is why an iteration failed."""
     cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, LinkLost):
-            return cause.process
+    while cause is not None and not isinstance(cause, LinkLost):
         cause = cause.__cause__
-    return None
+    return cause

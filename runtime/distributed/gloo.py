@@ -1,11 +1,15 @@
 """Messages over gloo, the transport of torch.distributed for processors.
 
 Nothing can interrupt a wait for gloo, so waits are in threads of their own. If the run ends early they are
-left behind, and end with the process.
+left behind. A wait that ended while the interpreter does would abort the process, so the process then leaves
+without taking the interpreter apart, with the status of a failure.
 """
 
 from __future__ import annotations
 
+import atexit
+import os
+import sys
 import threading
 from collections.abc import Callable
 from datetime import timedelta
@@ -22,6 +26,8 @@ PATIENCE = timedelta(days=30)
 """Gloo's own timeout. Processes that are silent are found by the control connections."""
 
 STORE_SECONDS = 60
+FAILED = 2
+"""The exit status of a process that leaves a wait behind."""
 
 
 class GlooTransport:
@@ -59,6 +65,7 @@ class GlooTransport:
         self._aborted = threading.Event()
         self._sender = _Waiter("tofu-gloo-send", self._aborted)
         self._receiver = _Waiter("tofu-gloo-receive", self._aborted)
+        atexit.register(self._leave)
         self.sent_bytes = 0
         self.received_bytes = 0
 
@@ -84,22 +91,32 @@ class GlooTransport:
         """Leave the process group to the end of the process."""
         self.abort()
 
+    def _leave(self) -> None:
+        """End the process if a wait was left behind."""
+        if self._sender.busy or self._receiver.busy:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(FAILED)
+
 
 class _Waiter:
     """A thread that waits for gloo, one call after the other."""
 
     def __init__(self, name: str, aborted: threading.Event) -> None:
         self._aborted = aborted
+        self.busy = False
         self._calls: SimpleQueue[Callable[[], Any]] = SimpleQueue()
         self._results: SimpleQueue[Exception | None] = SimpleQueue()
         threading.Thread(target=self._serve, name=name, daemon=True).start()
 
     def wait(self, process: int, call: Callable[[], Any]) -> None:
         """Wait for a call. Raises LinkLost if it fails, or if the transport is aborted."""
+        if self._aborted.is_set():
+            raise LinkLost(process, "the run has ended")
         self._calls.put(call)
         problem = self._results.get()
         if problem is not None or self._aborted.is_set():
-            reason = "the run has ended" if problem is None else f"its connection broke ({problem})"
+            reason = "the run has ended" if problem is None else f"its connection broke ({_short(problem)})"
             raise LinkLost(process, reason)
 
     def wake(self) -> None:
@@ -109,9 +126,17 @@ class _Waiter:
     def _serve(self) -> None:
         while True:
             call = self._calls.get()
+            self.busy = True
+            problem: Exception | None = None
             try:
                 call()
             except RuntimeError as error:
-                self._results.put(error)
-            else:
-                self._results.put(None)
+                problem = error
+            self.busy = False
+            self._results.put(problem)
+
+
+def _short(problem: Exception) -> str:
+    """Return the first sentence of an error of gloo, without the place in gloo's code."""
+    first = str(problem).split(". ")[0]
+    return first.split("] ", 1)[-1]

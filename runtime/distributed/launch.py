@@ -7,6 +7,7 @@ ends, and then they end too.
 
 from __future__ import annotations
 
+import math
 import os
 import secrets
 import signal
@@ -27,7 +28,7 @@ PARENT = "TOFU_PARENT"
 """The variable with the descriptor of the pipe whose end means that nobody waits for this process."""
 
 HOST = "127.0.0.1"
-GRACE_SECONDS = 10.0
+GRACE_SECONDS = 5.0
 """The time that processes have to end by themselves after the first one has."""
 
 PAUSE_SECONDS = 0.02
@@ -71,7 +72,7 @@ def launch(command: Sequence[str], count: int) -> int:
             listener.close()
             os.close(reader)
             with _forwarded(children):
-                return _status(_awaited(children), logs)
+                return _status(*_awaited(children), logs)
         finally:
             for child in children:
                 child.kill()
@@ -132,24 +133,26 @@ def _forwarded(children: Sequence[subprocess.Popen[bytes]]) -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _awaited(children: Sequence[subprocess.Popen[bytes]]) -> list[int]:
-    """Wait until all have ended, and return their statuses; kill those that end too late after another."""
-    deadline: float | None = None
+def _awaited(children: Sequence[subprocess.Popen[bytes]]) -> tuple[list[int], int]:
+    """Wait until all have ended, and return their statuses and the number of the first that ended.
+
+    Those that end too late after another one are killed.
+    """
+    first, deadline = 0, math.inf
     while True:
         statuses = [child.poll() for child in children]
-        found = [status for status in statuses if status is not None]
-        if len(found) == len(children):
-            return found
-        if found and deadline is None:
-            deadline = time.monotonic() + GRACE_SECONDS
-        if deadline is not None and time.monotonic() > deadline:
-            for child in children:
-                child.kill()
-            return [child.wait() for child in children]
-        time.sleep(PAUSE_SECONDS)
+        ended = [number for number, status in enumerate(statuses) if status is not None]
+        if ended and deadline == math.inf:
+            first, deadline = ended[0], time.monotonic() + GRACE_SECONDS
+        if len(ended) < len(children) and time.monotonic() < deadline:
+            time.sleep(PAUSE_SECONDS)
+            continue
+        for child in children:
+            child.kill()
+        return [child.wait() for child in children], first
 
 
-def _status(statuses: Sequence[int], logs: Sequence[IO[bytes] | None]) -> int:
+def _status(statuses: Sequence[int], first: int, logs: Sequence[IO[bytes] | None]) -> int:
     """Return the exit status. If the first process was killed, write what another one said."""
     if statuses[0] >= 0:
         return statuses[0]
@@ -159,5 +162,6 @@ def _status(statuses: Sequence[int], logs: Sequence[IO[bytes] | None]) -> int:
             if said := log.read():
                 sys.stderr.write(said.decode(errors="replace"))
                 return FAILED
-    sys.stderr.write(f"Error: process 0 was ended by signal {-statuses[0]}\n")
+    how = f"was ended by signal {-statuses[first]}" if statuses[first] < 0 else "ended"
+    sys.stderr.write(f"Error: process {first} {how} before the processes had met\n")
     return FAILED

@@ -22,7 +22,7 @@ from ..closeable import Closeable
 from ..engine import Engine, MakeEngine, Watch
 from ..peers import KeptFolder
 from .agreement import first_difference, machine_facts, program_facts
-from .engine import DistributedEngine, lost_process
+from .engine import DistributedEngine, lost_link
 from .join import Membership, join
 from .kept_folder import SharedFolder
 from .rendezvous import meeting
@@ -122,14 +122,13 @@ class Processes(Closeable):
 
     def fail(self, error: Exception) -> ExecutionError:
         """Tell all processes of an error that ends the run; return the error that all raise."""
-        suspect = lost_process(error)
-        reason = str(error)
-        if suspect is not None:
-            reason = f"{self.names[suspect]} was lost: {reason}"
-        verdict = self._control.failed(reason, suspect)
-        if suspect is None or verdict == reason:
-            return ExecutionError(verdict)
-        return ExecutionError(f"{verdict}; {self.names[self.number]} was at: {error}")
+        link = lost_link(error)
+        if link is None:
+            return ExecutionError(self._control.failed(str(error)))
+        place = str(error).partition(f": {type(link).__name__}: ")[0]
+        reason = f"{self.names[link.process]} was lost: {link.reason}"
+        verdict = self._control.failed(reason, link.process)
+        return ExecutionError(f"{verdict}; process {self.number} was at {place}")
 
     def engine(self, threads: int | None = None) -> MakeEngine:
         """Return the maker of the engine of this process, whose workers run on `threads` threads."""

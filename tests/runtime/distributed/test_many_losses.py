@@ -12,12 +12,15 @@ import pytest
 from tofu.runtime.checkpoint import CheckpointFolder
 from tofu.runtime.distributed.processes import Processes
 
-from .forked import forked, results
+from .forked import forked
 from .test_training import alone, fitted, kept
 
 COUNT = 4
 LONGEST_SECONDS = 1.0
 TIMEOUT_SECONDS = 2.0
+LAST_SECONDS = 300.0
+"""The time that the rest of a run may take."""
+
 JOIN_SECONDS = 5.0
 NOT_YET_JOINED = ("a process was lost while", "these did not come", "found no first process")
 """How processes fail if another one is lost before all know each other."""
@@ -45,7 +48,8 @@ def disturb(folder: Path, losses: int, sent: signal.Signals, epochs: int, seed: 
                 assert f"process {victim} (" in said or any(each in said for each in NOT_YET_JOINED), said
         if CheckpointFolder(folder).paths():
             CheckpointFolder(folder).load()
-    results(COUNT, work)
+    with forked(COUNT, work) as running:
+        assert running.said(0, LAST_SECONDS) is None
 
 
 @pytest.mark.parametrize(
