@@ -53,7 +53,9 @@ class Message:
     """The tick at which it is sent; everything in it was written earlier."""
 
     operation: int
-    """The operation that needs it."""
+    """An operation that needs it. If only some of those that do learn, it is one that does not, because the
+    messages of operations that learn are left out if an iteration skips updates.
+    """
 
     sender: int
     """The process that holds the pieces."""

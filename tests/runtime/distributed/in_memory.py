@@ -11,7 +11,7 @@ from typing import TypeVar
 from tofu.programs.memory import plan_memory
 from tofu.programs.program import PartitionedGraph
 from tofu.programs.schedule import schedule
-from tofu.runtime.distributed.messages import messages_of
+from tofu.runtime.distributed.messages import Grouping, messages_of
 from tofu.runtime.distributed.process_view import ProcessView, process_view
 from tofu.runtime.distributed.wire import Wire
 from tofu.runtime.engine import Watch
@@ -55,9 +55,11 @@ class QueueTransport:
         pass
 
 
-def views_of(partitioned: PartitionedGraph, processes: Sequence[int]) -> list[ProcessView]:
+def views_of(
+    partitioned: PartitionedGraph, processes: Sequence[int], grouping: Grouping = messages_of
+) -> list[ProcessView]:
     """Return the view of every process."""
-    messages, memory = messages_of(partitioned, processes), plan_memory(partitioned)
+    messages, memory = grouping(partitioned, processes), plan_memory(partitioned)
     count = max(processes) + 1
     return [process_view(partitioned, memory, messages, processes, me) for me in range(count)]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,8 +11,10 @@ import pytest
 
 import tofu
 from tofu.programs.check_memory import check_memory
+from tofu.programs.clock import writes
+from tofu.programs.program import PartitionedGraph
 from tofu.programs.schedule import schedule
-from tofu.runtime.distributed.messages import messages_of
+from tofu.runtime.distributed.messages import Message, SentPiece, messages_of
 from tofu.runtime.executor import Executor
 
 from .in_memory import engines_of, together, views_of
@@ -48,6 +52,63 @@ def test_random_programs_have_the_bits_of_one_process(
         assert sum(each.received_bytes for each in transports) == 3 * planned
         for engine in engines:
             engine.close()
+
+
+def early(partitioned: PartitionedGraph, processes: Sequence[int]) -> tuple[Message, ...]:
+    """Send pieces with an earlier message to the same process, as soon as they are written."""
+    written: dict[tuple[int, int], list[int]] = {}
+    for worker, program in enumerate(partitioned.programs):
+        for instruction in program.instructions:
+            for buffer in writes(instruction):
+                written.setdefault((worker, buffer), []).append(instruction.tick)
+
+    def since(sent: SentPiece) -> int:
+        ticks = written.get((sent.piece.worker, sent.piece.buffer), [])
+        return max((tick for tick in ticks if tick < sent.needed), default=-1)
+
+    open_for: dict[tuple[int, int], Message] = {}
+    found: list[Message] = []
+    for message in messages_of(partitioned, processes):
+        pair = (message.sender, message.receiver)
+        before = open_for.get(pair)
+        if before is not None and max(map(since, message.pieces)) < before.tick:
+            found.remove(before)
+            message = replace(before, pieces=(*before.pieces, *message.pieces))
+        open_for[pair] = message
+        found.append(message)
+    found.sort(key=lambda each: (each.tick, each.operation, each.sender, each.receiver))
+    return tuple(replace(message, number=number) for number, message in enumerate(found))
+
+
+@pytest.mark.parametrize("places", PLACES)
+def test_messages_may_carry_what_is_needed_later(toys: Any, places: tuple[int, ...]) -> None:
+    fewer = 0
+    for seed in range(6):
+        toy, partitioned, values = toys.random_toy(seed, workers=4, operations=8)
+        views = views_of(partitioned, places, early)
+        fewer += len(messages_of(partitioned, places)) - len(early(partitioned, places))
+        for view in views:
+            waits = schedule(view.partitioned, view.memory).waits
+            check_memory(view.partitioned, view.memory.offsets, view.memory.arena_bytes, waits)
+        engines, transports = engines_of(views)
+        tensors = {tensor.name: tensor for tensor in partitioned.graph.tensors}
+        homes = {name: partitioned.homes[tensors[name].index] for name in values}
+        for name, value in values.items():
+            for worker, buffer in homes[name]:
+                (lower, upper), *_ = partitioned.programs[worker].buffers[buffer].region
+                engines[places[worker]].write(worker, buffer, value[lower:upper])
+        together([engine.run for engine in engines])
+        expected = toy.expected(values)
+        for name in values:
+            for worker, buffer in homes[name]:
+                (lower, upper), *_ = partitioned.programs[worker].buffers[buffer].region
+                found = engines[places[worker]].read(worker, buffer)
+                np.testing.assert_array_equal(found, expected[name][lower:upper])
+        planned = sum(message.nbytes for message in messages_of(partitioned, places))
+        assert sum(each.sent_bytes for each in transports) == planned
+        for engine in engines:
+            engine.close()
+    assert fewer > 0
 
 
 @pytest.mark.parametrize("model", ["mlp", "lenet"])
