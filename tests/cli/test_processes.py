@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -139,3 +140,36 @@ def test_without_variables_the_error_says_how_to_start() -> None:
     assert process.returncode == 2
     assert "WORLD_SIZE is not set" in err
     assert "torchrun" in err
+
+
+@pytest.mark.slow
+def test_variables_alone_are_enough(data: Path) -> None:
+    """As Slurm and Kubernetes start processes: nothing is inherited, and processes come in any order."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    shared = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "TOFU_TOKEN": "secret"}
+    command = [*TRAIN, "--data", str(data), "--batch", "12", "--epochs", "1", "--json", "--distributed"]
+    running = [
+        subprocess.Popen(
+            command,
+            env={**os.environ, **shared, "RANK": rank},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        for rank in ("1", "0")
+    ]
+    try:
+        (out, err), (first, _) = [each.communicate(timeout=PATIENCE_SECONDS) for each in running]
+    finally:
+        for each in running:
+            each.kill()
+    assert [each.returncode for each in running] == [0, 0], err
+    assert out == b""
+    assert [json.loads(line).get("workers") for line in first.splitlines()] == [None, 2]
+
+
+def test_workers_divide_evenly(data: Path) -> None:
+    with training("--data", str(data), "--processes", "2", "--workers", "3") as process:
+        _, err = process.communicate(timeout=PATIENCE_SECONDS)
+    assert process.returncode == 2
+    assert "3 workers do not divide evenly among 2 processes" in err
