@@ -124,7 +124,10 @@ class DistributedEngine:
         except ExecutionError as error:
             raise self._processes.fail(error) from error
         except BaseException as error:
-            self._processes.fail(ExecutionError(f"{type(error).__name__} in iteration {self.iterations}"))
+            number, kind = self._processes.number, type(error).__name__
+            self._processes.fail(
+                ExecutionError(f"process {number} was interrupted in iteration {self.iterations} ({kind})")
+            )
             raise
         received = transport.received_bytes - received
         crossed = transport.sent_bytes - sent + self._engine.fetched_bytes - received

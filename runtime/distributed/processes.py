@@ -37,7 +37,8 @@ JOIN_SECONDS = 120.0
 class Processes(Closeable):
     """All processes of a run; `tofu.distributed` makes it. Each runs `workers_each` of the workers.
 
-    All processes run the same script, so that they make the same calls in the same order.
+    `number` is that of this process, and `count` that of all. `attempt` is how often the run was started
+    again. All processes run the same script, so that they make the same calls in the same order.
     """
 
     def __init__(self, joined: Membership, workers_each: int) -> None:

@@ -90,6 +90,19 @@ def test_an_error_in_one_is_the_error_of_all(partitioned: PartitionedGraph) -> N
         assert "the disk of process 2 is full" in said
 
 
+def test_an_interrupt_in_one_ends_all(partitioned: PartitionedGraph) -> None:
+    def disturb(processes: Processes, iteration: int) -> None:
+        if processes.number == 2 and iteration == 3:
+            signal.setitimer(signal.ITIMER_REAL, 0.2)
+            signal.signal(signal.SIGALRM, signal.default_int_handler)
+
+    told = results(COUNT, both(training(partitioned, disturb)))
+    assert told[2].startswith("KeyboardInterrupt")
+    for number in (0, 1, 3):
+        assert "process 2 " in told[number], told
+        assert "was interrupted" in told[number], told
+
+
 def test_one_that_leaves_early_is_named(partitioned: PartitionedGraph) -> None:
     def disturb(processes: Processes, iteration: int) -> None:
         if processes.number == 1 and iteration == 3:
