@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import errors, machines, models, mx, operators, plans, programs, search, simulator, sync, testing
-    from .api import Context, Module, cpu, frontier, gpu, partition, place
+    from .api import Context, Module, cpu, distributed, frontier, gpu, partition, place
     from .dataflow import rnn, sym
     from .dataflow.training import inference_graph, training_graph
     from .errors import (
@@ -45,7 +45,9 @@ _HOMES = {
         ("op", "parse", "load", "Sum", "Max", "Min", "Prod", "Reducer", "Opaque"), "operators.declare"
     ),
     **dict.fromkeys(("lower", "Plan", "explain"), "partitioner"),
-    **dict.fromkeys(("Module", "Context", "cpu", "frontier", "gpu", "partition", "place"), "api"),
+    **dict.fromkeys(
+        ("Module", "Context", "cpu", "distributed", "frontier", "gpu", "partition", "place"), "api"
+    ),
     **dict.fromkeys(("ArrayIterator", "Batch", "Batches"), "runtime.data"),
     "audit": "operators.audit",
     "Executor": "runtime.executor",
@@ -112,6 +114,7 @@ __all__ = [
     "TofuError",
     "audit",
     "cpu",
+    "distributed",
     "errors",
     "explain",
     "frontier",

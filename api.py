@@ -33,7 +33,7 @@ from .partitioner.methods.method import Search, find_method
 from .partitioner.methods.placement.result import Placement
 from .partitioner.methods.simulated import Watch
 from .partitioner.methods.tensoropt import find_modelled_frontier
-from .partitioner.plans.plan import require_graph
+from .partitioner.plans.plan import decode_plan, encode_plan, require_graph
 from .partitioner.plans.sampling import Sampling
 from .partitioner.problem.classes import build_problem
 from .partitioner.problem.constraints import Constraint
@@ -43,6 +43,7 @@ from .programs.memory import plan_memory
 from .programs.program import PartitionedGraph
 from .runtime import module
 from .runtime.context import Context, cpu, devices_of, gpu
+from .runtime.distributed.processes import Processes, distributed
 from .runtime.footprint import footprint
 from .runtime.initializer import WeightRule
 from .runtime.kernel_scratch import KernelScratch
@@ -54,7 +55,7 @@ from .simulator.times import task_times
 if TYPE_CHECKING:
     import networkx
 
-__all__ = ["Context", "Module", "cpu", "frontier", "gpu", "partition", "place"]
+__all__ = ["Context", "Module", "cpu", "distributed", "frontier", "gpu", "partition", "place"]
 
 RECOMPUTE = (1, 8)
 """The numbers of segments that frontiers try."""
@@ -353,7 +354,7 @@ class Module(module.TrainableModule):
     def __init__(
         self,
         symbol: Symbol,
-        context: Context | Sequence[Context] | None = None,
+        context: Context | Sequence[Context] | Processes | None = None,
         *,
         method: str | Method | Search = "recursive",
         plan: Plan | None = None,
@@ -399,15 +400,25 @@ class Module(module.TrainableModule):
             )
         self.plans: dict[str, Plan] = {}
         self._method = method
-        self._on_cards = any(device.device_type == "gpu" for device in devices_of(context))
+        self._on_cards = not isinstance(context, Processes) and any(
+            device.device_type == "gpu" for device in devices_of(context)
+        )
         self._plan = plan
 
     def _partition(self, graph: Graph, workers: int) -> PartitionedGraph:
         given = self._plan if any(map(graph.learns, graph.operations)) else None
         graph = graph if given is None else rewrite(graph, workers, given)
-        plan = given or self._searched(graph, workers)
+        plan = given or self._searched_once(graph, workers)
         self.plans[plan.fingerprint] = plan
         return lower(graph, plan)
+
+    def _searched_once(self, graph: Graph, workers: int) -> Plan:
+        """Search a plan in the first process, and send it to all others."""
+        if self.peers.count == 1:
+            return self._searched(graph, workers)
+        self.peers.agree({"the graph": graph.fingerprint})
+        found = self.peers.text(lambda: encode_plan(self._searched(graph, workers)))
+        return decode_plan(found.encode()).of(graph)
 
     def _searched(self, graph: Graph, workers: int) -> Plan:
         """Search a plan that fits. The workspace of kernels on cards is known only once they are prepared."""

@@ -21,6 +21,7 @@ from .options import (
     unroll_option,
     workers_option,
 )
+from .process_options import ProcessOptions, process_options
 
 if TYPE_CHECKING:
     from ..reports.training import Report
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
         "tofu train wresnet --device gpu --workers 8 --dtype bfloat16",
         "tofu train mlp --plan plan.json",
         "tofu train mlp --plan plan.json --accumulate 4 --unroll",
+        "tofu train mlp --processes 4",
         "tofu train mlp --log run.jsonl --plot curve.png",
         "tofu train mlp --json | tail -n 1",
     ),
@@ -105,6 +107,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Devices of the workers; if there are fewer cards than workers, several workers share one.",
 )
+@process_options
 @click.option("--eager", is_flag=True, help="On GPUs, launch every operation instead of one graph.")
 @click.option("--tf32", is_flag=True, help="On GPUs, let products round their factors to TF32.")
 @dtype_option(default="float32")
@@ -143,6 +146,7 @@ def command(
     unroll: bool,
     recompute: int,
     device: str,
+    run_in: ProcessOptions,
     eager: bool,
     tf32: bool,
     dtype: str,
@@ -156,6 +160,9 @@ def command(
     your data in --data it may also be any MODEL that `tofu plan` takes, built for the shapes and classes of
     the data.
     """
+    if run_in.several and device != "cpu":
+        raise click.UsageError("--processes and --distributed need --device cpu")
+    run_in.start(context)
     from ..models.files import Reading, read
     from ..reports.training import Several
     from .planned import plan_to_follow
@@ -172,9 +179,13 @@ def command(
     check_unroll(accumulate, unroll)
     plan = None if plan_file is None else plan_to_follow(context, plan_file)
     workers = workers if plan is None else plan.workers
+    processes = None
+    if run_in.several:
+        processes = run_in.join(context, workers, plan is not None)
+        workers = processes.workers
     found = task(name, batch, None if data is None else read(data, reading), data)
     settings = changed(found.settings, epochs, learning_rate, optimizer, metrics)
-    devices = Devices.of(device, workers, eager, tf32, dtype, loss_scale)
+    devices = Devices.of(device, workers, processes, eager, tf32, dtype, loss_scale)
     run = Run(
         found,
         settings,
@@ -191,8 +202,10 @@ def command(
         resume,
     )
     run.require_fit()
-    screen = _screen(as_json)
-    with Several(_reports(screen, as_json, log, plot, resume)) as reports:
+    first = processes is None or not processes.number
+    screen = _screen(as_json) if first else None
+    appended = resume or (processes is not None and processes.attempt > 0)
+    with Several(_reports(screen, as_json, log, plot, appended) if first else []) as reports:
         try:
             run.train(reports, screen)
         except KeyboardInterrupt as error:

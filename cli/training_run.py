@@ -18,10 +18,12 @@ from ..reports.training import Report, Start
 from ..reports.training_screen import Screen
 from ..runtime.checkpoint import CheckpointFolder
 from ..runtime.data import ArrayIterator
+from ..runtime.distributed.processes import Processes
 from ..runtime.executor import Executor
 from ..runtime.footprint import Footprint, footprint
 from ..runtime.learning_rate import CosineRate
 from ..runtime.progress import Epoch, Progress
+from ..support.wording import counted
 from .recipes import Settings, TrainingTask
 from .target import RECIPE
 
@@ -30,8 +32,11 @@ from .target import RECIPE
 class Devices:
     """A device for each worker, and how GPUs run."""
 
-    context: tuple[Context, ...]
+    devices: tuple[Context, ...]
     """The device of each worker."""
+
+    processes: Processes | None = None
+    """The processes that run the workers; None for this one alone."""
 
     eager: bool = False
     """Whether GPUs launch every operation; if not, they launch one graph for an iteration."""
@@ -46,27 +51,35 @@ class Devices:
     """The factor of the loss; None for the default of the element type."""
 
     @classmethod
-    def of(cls, kind: str, workers: int, *options: Any) -> Devices:
+    def of(cls, kind: str, workers: int, processes: Processes | None, *options: Any) -> Devices:
         """Return devices for `workers` workers: the processor, or the cards of this machine.
 
         Raises ExecutionError if cards are asked for and there are none.
         """
         if kind == "cpu":
-            return cls(tuple(cpu(worker) for worker in range(workers)), *options)
+            return cls(tuple(cpu(worker) for worker in range(workers)), processes, *options)
         from ..runtime.cuda.cards import shared
 
-        return cls(tuple(shared(workers)), *options)
+        return cls(tuple(shared(workers)), processes, *options)
+
+    @property
+    def context(self) -> tuple[Context, ...] | Processes:
+        """Return the context of a module."""
+        return self.processes or self.devices
 
     @property
     def workers(self) -> int:
-        return len(self.context)
+        """Return the number of workers."""
+        return len(self.devices)
 
     @property
     def named(self) -> str:
-        """Return the devices in words, such as `cpu`, `8 GPUs`, or `1 GPU, shared`."""
-        if self.context[0].device_type == "cpu":
+        """Return the devices in words, such as `cpu`, `4 processes`, `8 GPUs`, or `1 GPU, shared`."""
+        if self.processes is not None:
+            return counted(self.processes.count, "process", "processes")
+        if self.devices[0].device_type == "cpu":
             return "cpu"
-        cards = len(set(self.context))
+        cards = len(set(self.devices))
         shared = ", shared" if cards < self.workers else ""
         return f"{cards} GPU{'' if cards == 1 else 's'}{shared}"
 
@@ -180,7 +193,8 @@ class Run:
                 raise TofuError(
                     f"all {len(history)} epochs are in the checkpoint; ask for more with --epochs"
                 )
-            reports.summary(self._summary(executor, progress, history[-1]))
+            if self.devices.processes is None or not self.devices.processes.number:
+                reports.summary(self._summary(executor, progress, history[-1]))
 
     def _bound(self, module: Module) -> Executor:
         """Return the executor of the run. Raises PlanError if it cannot follow the plan."""

@@ -20,11 +20,13 @@ from .choose_engine import engine_on
 from .closeable import Closeable
 from .context import Context, devices_of
 from .data import Batch
+from .distributed.processes import Processes
 from .executor import Executor, Lower
 from .initializer import Xavier
 from .memory_limit import MemoryLimit
 from .metrics import Tally
 from .parameters import Parameters, optimizer_state
+from .peers import Alone, Peers
 from .run_settings import RunSettings
 from .sole_use import SoleUse
 from .training_step import Stepped, train_step
@@ -69,7 +71,7 @@ class _Bound:
 
 
 class Binding(Closeable):
-    """A symbol bound to workers, one for each entry of `context`.
+    """A symbol bound to workers, one for each entry of `context`, or those of several processes.
 
     `lower` partitions a graph for a number of workers; `tofu.api` supplies search and lowering. Threads and
     memory are held until `close`; a binding is a context manager.
@@ -78,16 +80,22 @@ class Binding(Closeable):
     def __init__(
         self,
         symbol: Symbol,
-        context: Context | Sequence[Context] | None = None,
+        context: Context | Sequence[Context] | Processes | None = None,
         *,
         lower: Lower,
         settings: RunSettings | None = None,
     ) -> None:
         run = settings or RunSettings()
         self.symbol = symbol
-        devices = devices_of(context)
-        self.workers = len(devices)
-        self._make_engine = engine_on(devices, threads=run.threads, eager=run.eager, tf32=run.tf32)
+        self.peers: Peers = Alone()
+        if isinstance(context, Processes):
+            self.peers, self.workers = context, context.workers
+            self._make_engine = context.engine(run.threads)
+            context.agree(run.facts)
+        else:
+            devices = devices_of(context)
+            self.workers = len(devices)
+            self._make_engine = engine_on(devices, threads=run.threads, eager=run.eager, tf32=run.tf32)
         self._dtype = checked_type(run.dtype)
         self._loss_scale = checked_scale(run.loss_scale, run.dtype)
         self._recompute = run.recompute

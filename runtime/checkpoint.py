@@ -114,6 +114,10 @@ class CheckpointFolder:
         found = [(int(match[1]), path) for path, match in self._matches()]
         return [path for _, path in sorted(found)]
 
+    def has_checkpoints(self) -> bool:
+        """Tell whether there are checkpoints in the folder, good or not."""
+        return bool(self.paths())
+
     def save(self, checkpoint: Checkpoint) -> Path:
         """Write the next checkpoint; when this returns, it is safe.
 

@@ -19,11 +19,6 @@ class Interrupts:
         self._deferred = deferred
         self._before: Any = None
 
-    def check(self) -> None:
-        """Raise KeyboardInterrupt if an interrupt was requested."""
-        if self.requested:
-            raise KeyboardInterrupt
-
     def __enter__(self) -> Interrupts:
         if self._deferred and threading.current_thread() is threading.main_thread():
             self._before = signal.signal(signal.SIGINT, self._interrupt)

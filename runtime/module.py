@@ -15,7 +15,6 @@ from ..errors import DataError
 from ..operators.kernels.kernel import Array
 from ..support.checked_argument import is_count, require
 from .binding import Binding
-from .checkpoint import CheckpointFolder
 from .data import Batches, checked
 from .executor import Executor
 from .feeding import feed, outputs, tally, valid_rows
@@ -63,7 +62,8 @@ class TrainableModule(Binding):
 
         `checkpoint` is a folder in which the run is saved after every epoch, and when it is interrupted from
         the keyboard (a second interrupt stops at once). If `resume`, the run continues from there, over any
-        number of workers; earlier epochs count and are reported too.
+        number of workers; earlier epochs count and are reported too. A run that torchrun or Slurm starts
+        again resumes by itself, if there are checkpoints.
 
         Raises ExecutionError naming worker, operation and iteration if a worker fails. Raises DataError for
         checkpoints that cannot be written or do not fit.
@@ -84,6 +84,8 @@ class TrainableModule(Binding):
             ConstantRate(float(learning_rate)) if isinstance(learning_rate, SupportsFloat) else learning_rate
         )
         metrics, settings = _metrics(metric), get_optimizer(optimizer)
+        kept = run_settings(train_data, settings, [m.name for m in metrics])
+        self.peers.agree({"the data, the optimizer or the metrics": kept, "num_epoch": num_epoch})
         run = TrainingRun(
             module=self,
             executor=self.bind(train_data.shapes, settings, accumulate=accumulate, unroll=unroll),
@@ -96,12 +98,14 @@ class TrainableModule(Binding):
             on_step=on_step,
             on_epoch=on_epoch,
             standing=Standing([Tally(m) for m in metrics], self._rate_step),
+            peers=self.peers,
         )
         if checkpoint is None:
             return run.train()
-        folder = CheckpointFolder(Path(checkpoint))
+        folder = self.peers.folder(Path(checkpoint))
+        if self.peers.attempt:
+            resume = folder.has_checkpoints()
         with folder.exclusive(create=not resume):
-            kept = run_settings(train_data, settings, [m.name for m in metrics])
             keeper = Keeper(folder, run.executor, kept)
             self._begin(keeper, run.standing, resume)
             return run.train(keeper)

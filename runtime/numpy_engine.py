@@ -13,9 +13,9 @@ that fails stops all workers.
 
 from __future__ import annotations
 
-import os
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Protocol
 
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
@@ -23,13 +23,40 @@ from ..errors import ExecutionError
 from ..operators.kernels.kernel import Array
 from ..programs.memory import MemoryPlan
 from ..programs.program import Lane, PartitionedGraph
-from ..programs.schedule import Schedule
+from ..programs.schedule import LaneOf, Schedule
+from ..support.processors import processors
 from .collectives import Step
 from .engine import Watch
 from .nan_watch import watched
-from .preparation import allocate, place_of, prepare
+from .preparation import Buffers, PreparedSteps, allocate, buffers_in, place_of, prepare
 from .step_threads import StepFailed, StepsHang, Team, ThreadStep
 from .update_gate import UpdateGate
+
+
+class StandIns(Protocol):
+    """Workers of other processes, as the programs of this process have them: their steps are messages."""
+
+    @property
+    def local(self) -> Sequence[int]:
+        """Return the workers of this process."""
+        ...
+
+    @property
+    def first(self) -> int:
+        """Return the number of the first stand-in; they are numbered after all workers."""
+        ...
+
+    def lanes(self) -> list[list[LaneOf]]:
+        """Return the lanes of each thread that moves messages."""
+        ...
+
+    def prepare(self, buffers: Buffers, arenas: Sequence[Array]) -> Mapping[int, PreparedSteps]:
+        """Return the steps of every stand-in."""
+        ...
+
+    def place(self, worker: int, index: int) -> str:
+        """Describe an instruction of a stand-in, for errors."""
+        ...
 
 
 class NumpyEngine:
@@ -38,7 +65,8 @@ class NumpyEngine:
     `buffers[worker][buffer]` are views of the arenas, in the form of each buffer's region. They start as
     zeros. `threads` is at most the number of lanes; by default at most that of workers and of processors.
     Products inside a kernel use up to `kernel_threads` threads. `places[thread]` lists the (worker, index) of
-    the instructions that a thread runs, in order.
+    the instructions that a thread runs, in order. If there are `stand_ins`, they have threads besides.
+    `sharing` is the number of processes that share this machine's processors.
 
     Measuring instructions costs two calls of the clock for each. Watching for NaN reads all results again.
     """
@@ -51,22 +79,33 @@ class NumpyEngine:
         *,
         watch: Watch,
         threads: int | None,
+        stand_ins: StandIns | None = None,
+        sharing: int = 1,
     ) -> None:
         self._partitioned = partitioned
         self._watchdog_seconds = watch.watchdog_seconds
-        default = default_threads(partitioned.workers)
-        self.threads = min(len(Lane) * partitioned.workers, default if threads is None else threads)
+        local = range(partitioned.workers) if stand_ins is None else stand_ins.local
+        default = default_threads(len(local))
+        served = served_lanes(local, min(len(Lane) * len(local), default if threads is None else threads))
+        self.threads = len(served)
         self.iterations = 0
-        self.buffers = allocate(partitioned, memory)
-        self._prepared = [prepare(partitioned, self.buffers, worker) for worker in range(partitioned.workers)]
+        arenas = allocate(partitioned, memory)
+        self.buffers = buffers_in(partitioned, memory, arenas)
+        self._stand_ins = stand_ins
+        messages = {} if stand_ins is None else stand_ins.prepare(self.buffers, arenas)
+        served += [] if stand_ins is None else stand_ins.lanes()
+        self._prepared = [
+            messages[worker] if worker in messages else prepare(partitioned, self.buffers, worker)
+            for worker in range(partitioned.workers)
+        ]
         self._gate = UpdateGate(partitioned)
         self._steps = [self._steps_of(worker, watch) for worker in range(partitioned.workers)]
         self._traffic = [prepared.traffic for prepared in self._prepared]
         self._failure: str | None = None
         self._blas = ThreadpoolController().select(user_api="blas")
         allowed = min([processors(), *(library["num_threads"] for library in self._blas.info())])
-        self.kernel_threads = max(1, allowed // self.threads)
-        self.places = _assign(partitioned.workers, self.threads, schedule)
+        self.kernel_threads = max(1, allowed // (self.threads * sharing))
+        self.places = [schedule.in_order(lanes) for lanes in served]
         self._team = Team(self._tasks(schedule), watch.watchdog_seconds)
         self._finalizer = weakref.finalize(self, self._team.close)
 
@@ -130,12 +169,20 @@ class NumpyEngine:
     def _steps_of(self, worker: int, watch: Watch) -> Sequence[Step]:
         """Return a worker's instructions, with the watch and the update gate around them."""
         steps: Sequence[Step] = self._prepared[worker].steps
+        if self._is_stand_in(worker):
+            return self._gate.passed(worker, steps)
         if watch.detect_nan:
             steps = watched(self._partitioned, self.buffers, worker, steps)
         steps = self._gate.passed(worker, steps)
         return steps if watch.seconds is None else watch.seconds.timed(worker, steps)
 
+    def _is_stand_in(self, worker: int) -> bool:
+        return self._stand_ins is not None and worker >= self._stand_ins.first
+
     def _describe(self, worker: int, index: int) -> str:
+        stand_ins = self._stand_ins
+        if stand_ins is not None and self._is_stand_in(worker):
+            return f"{stand_ins.place(worker, index)}, iteration {self.iterations}"
         return f"{place_of(self._partitioned, worker, index)}, iteration {self.iterations}"
 
     def _tasks(self, schedule: Schedule) -> list[list[ThreadStep]]:
@@ -147,7 +194,7 @@ class NumpyEngine:
         }
         tasks: list[list[ThreadStep]] = []
         for thread, places in enumerate(self.places):
-            known = [0] * self.threads
+            known = [0] * len(self.places)
             own: list[ThreadStep] = []
             for worker, index in places:
                 needed: dict[int, int] = {}
@@ -162,28 +209,23 @@ class NumpyEngine:
         return tasks
 
 
-def processors() -> int:
-    """Return the number of processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def default_threads(workers: int) -> int:
     """Return the number of threads that run workers if nobody chooses it."""
     return min(workers, processors())
 
 
-def _assign(workers: int, threads: int, schedule: Schedule) -> list[list[tuple[int, int]]]:
-    """Assign (worker, instruction index) pairs to every thread, in the order of the clock.
+def served_lanes(workers: Sequence[int], threads: int) -> list[list[LaneOf]]:
+    """Assign the lanes of workers to threads.
 
     Neighbouring workers share a thread: they are the ones that the last steps of the partition split. With
     at most as many threads as workers, a thread serves both lanes of its workers. Otherwise every worker's
     computations have a thread, and the others share the transfers.
     """
-    own = min(threads, workers)
-    served: list[list[tuple[int, Lane]]] = [[] for _ in range(threads)]
-    for worker in range(workers):
-        computes = worker * own // workers
-        transfers = computes if threads == own else own + worker * (threads - own) // workers
+    own = min(threads, len(workers))
+    served: list[list[LaneOf]] = [[] for _ in range(threads)]
+    for number, worker in enumerate(workers):
+        computes = number * own // len(workers)
+        transfers = computes if threads == own else own + number * (threads - own) // len(workers)
         served[computes].append((worker, Lane.COMPUTE))
         served[transfers].append((worker, Lane.TRANSFER))
-    return [schedule.in_order(lanes) for lanes in served]
+    return served

@@ -83,29 +83,35 @@ def errors_named(partitioned: PartitionedGraph, worker: int, index: int) -> Iter
         raise ExecutionError(f"{place}, in preparation: {type(error).__name__}: {error}") from error
 
 
-def allocate(partitioned: PartitionedGraph, memory: MemoryPlan) -> list[list[Array]]:
-    """Allocate one zeroed arena per worker; return every buffer's view of it."""
-    views: list[list[Array]] = []
-    for program, offsets in zip(partitioned.programs, memory.offsets, strict=True):
-        arena_bytes = memory.arena_bytes[program.worker]
+def allocate(partitioned: PartitionedGraph, memory: MemoryPlan) -> list[Array]:
+    """Allocate one zeroed arena per worker, as bytes."""
+    arenas: list[Array] = []
+    for worker, arena_bytes in enumerate(memory.arena_bytes):
         try:
             block = np.zeros(arena_bytes + ALIGNMENT_BYTES, np.uint8)
         except MemoryError:
             raise ExecutionError(
-                f"worker {program.worker}: no memory for its arena of {arena_bytes} bytes; use more workers "
+                f"worker {worker}: no memory for its arena of {arena_bytes} bytes; use more workers "
                 "or a smaller batch"
             ) from None
         start = -block.ctypes.data % ALIGNMENT_BYTES
-        arena = block[start : start + arena_bytes]
-        views.append(
-            [
-                arena[offset : offset + buffer.nbytes]
-                .view(storage_type(partitioned.graph.tensors[buffer.tensor].dtype))
-                .reshape([upper - lower for lower, upper in buffer.region])
-                for offset, buffer in zip(offsets, program.buffers, strict=True)
-            ]
-        )
-    return views
+        arenas.append(block[start : start + arena_bytes])
+    return arenas
+
+
+def buffers_in(
+    partitioned: PartitionedGraph, memory: MemoryPlan, arenas: Sequence[Array]
+) -> list[list[Array]]:
+    """Return every buffer's view of its worker's arena."""
+    return [
+        [
+            arena[offset : offset + buffer.nbytes]
+            .view(storage_type(partitioned.graph.tensors[buffer.tensor].dtype))
+            .reshape([upper - lower for lower, upper in buffer.region])
+            for offset, buffer in zip(offsets, program.buffers, strict=True)
+        ]
+        for program, offsets, arena in zip(partitioned.programs, memory.offsets, arenas, strict=True)
+    ]
 
 
 class _Preparation:

@@ -24,7 +24,7 @@ from ..machines.device_kind import DeviceKind
 from ..machines.machine import Level, Machine
 from ..machines.profile import Host
 from ..operators.kernels_version import kernels_version
-from .numpy_engine import processors
+from ..support.processors import processors
 from .step_threads import Team, ThreadStep
 
 SQUARE = 1024

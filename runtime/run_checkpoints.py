@@ -9,10 +9,11 @@ from typing import Any
 from ..dataflow.graph import Role
 from ..dataflow.optimizer import Optimizer
 from ..errors import DataError
-from .checkpoint import Checkpoint, CheckpointFolder
+from .checkpoint import Checkpoint
 from .data import Batches
 from .executor import Executor
 from .parameters import tensors_of
+from .peers import KeptFolder
 from .progress import Standing
 
 KEPT_ROLES = (Role.PARAMETER, Role.STATE, Role.AUXILIARY)
@@ -21,7 +22,7 @@ KEPT_ROLES = (Role.PARAMETER, Role.STATE, Role.AUXILIARY)
 class Keeper:
     """The checkpoints of one run: its executor, and the settings that a resumed run must share."""
 
-    def __init__(self, folder: CheckpointFolder, executor: Executor, settings: Mapping[str, Any]) -> None:
+    def __init__(self, folder: KeptFolder, executor: Executor, settings: Mapping[str, Any]) -> None:
         self._folder = folder
         self._executor = executor
         self._settings = json.loads(json.dumps(settings))
@@ -29,7 +30,7 @@ class Keeper:
 
     def require_empty(self) -> None:
         """Raise DataError if the folder has checkpoints, because a new run would remove them."""
-        if self._folder.paths():
+        if self._folder.has_checkpoints():
             raise DataError(
                 f"{self._folder.folder} already holds checkpoints; resume from them, or name another folder"
             )

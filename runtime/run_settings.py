@@ -49,3 +49,15 @@ class RunSettings:
 
     recompute: int = 1
     """The number of segments whose activations are computed again, see `training_graph`."""
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """Return the settings in which all processes of a run must agree."""
+        return {
+            "the seed": self.seed,
+            "the dtype": self.dtype,
+            "the loss scale": self.loss_scale,
+            "detect_nan": self.detect_nan,
+            "the memory of a worker": self.memory_bytes,
+            "recompute": self.recompute,
+        }

@@ -14,6 +14,7 @@ from .executor import Executor
 from .interrupts import Interrupts
 from .learning_rate import LearningRate, fed_rate
 from .metrics import Metric, Tally
+from .peers import Peers
 from .progress import Epoch, Progress, Standing
 from .run_checkpoints import Keeper
 from .training_step import Stepped
@@ -66,6 +67,9 @@ class TrainingRun:
     standing: Standing
     """The epochs and steps done, and the metrics so far."""
 
+    peers: Peers
+    """The processes that train together."""
+
     def train(self, keeper: Keeper | None = None) -> list[Epoch]:
         """Train the remaining epochs; return them and the earlier ones.
 
@@ -75,7 +79,8 @@ class TrainingRun:
         with Interrupts(deferred=keeper is not None) as interrupts:
             while self.standing.epoch < self.epochs:
                 self._train_epoch(keeper, interrupts)
-                interrupts.check()
+                if keeper is not None and self.peers.any(interrupts.requested):
+                    raise KeyboardInterrupt
         return self.standing.history
 
     def _train_epoch(self, keeper: Keeper | None, interrupts: Interrupts) -> None:
@@ -83,7 +88,7 @@ class TrainingRun:
         started = time.perf_counter() - standing.seconds
         for batch in islice(checked(self.data, standing.epoch), standing.batch, None):
             self._step(batch)
-            if keeper is not None and interrupts.requested:
+            if keeper is not None and self.peers.any(interrupts.requested):
                 standing.seconds = time.perf_counter() - started
                 keeper.save(standing)
                 raise KeyboardInterrupt

@@ -14,7 +14,7 @@ from tofu.programs import plan_memory, schedule
 from tofu.programs.program import Lane, MultiFetch
 from tofu.runtime.engine import Watch
 from tofu.runtime.executor import Executor
-from tofu.runtime.numpy_engine import NumpyEngine, _assign
+from tofu.runtime.numpy_engine import NumpyEngine, served_lanes
 
 PATIENCE_SECONDS = 20.0
 
@@ -41,7 +41,7 @@ def test_every_lane_is_served_once_and_in_order(toys: Any, workers: int) -> None
         (w, i) for w, program in enumerate(partitioned.programs) for i in range(len(program.instructions))
     )
     for threads in range(1, 2 * workers + 1):
-        served = _assign(workers, threads, plan)
+        served = [plan.in_order(lanes) for lanes in served_lanes(range(workers), threads)]
         assert len(served) == threads
         assert sorted(place for places in served for place in places) == everything
         for places in served:

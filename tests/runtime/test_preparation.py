@@ -11,7 +11,7 @@ from tofu.programs.memory import plan_memory
 from tofu.programs.program import PartitionedGraph
 from tofu.runtime.executor import Executor
 from tofu.runtime.footprint import footprint
-from tofu.runtime.preparation import allocate, prepare
+from tofu.runtime.preparation import allocate, buffers_in, prepare
 
 
 def small_residual_network(workers: int) -> PartitionedGraph:
@@ -38,7 +38,8 @@ def test_a_worker_needs_what_its_largest_kernel_needs(toys: Any) -> None:
         object.__setattr__(bound, "nbytes", next(needs))
         x = toy.apply(bound, [x, x], f"t{number}")
     partitioned = toy.lower([x])
-    buffers = allocate(partitioned, plan_memory(partitioned))
+    memory = plan_memory(partitioned)
+    buffers = buffers_in(partitioned, memory, allocate(partitioned, memory))
     assert prepare(partitioned, buffers, 0).workspace_bytes == 3008
 
 

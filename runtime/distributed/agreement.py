@@ -1,0 +1,87 @@
+"""Facts that all processes of a run must share, and the first one that differs.
+
+The same program gives the same bits only on the same versions and the same arithmetic. So processes compare
+versions, and the digest of a few products, exponentials and sums: kernels of BLAS differ between kinds of
+processors, and their results with them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
+
+from ...programs.program import PartitionedGraph
+
+PROBE = 192
+"""The extents of the matrices of the probe, which BLAS computes in several blocks."""
+
+
+def machine_facts() -> dict[str, str]:
+    """Return the versions and the arithmetic of this process."""
+    libraries = ThreadpoolController().select(user_api="blas").info()
+    blas = [f"{each['internal_api']} {each['version']} {each.get('architecture')}" for each in libraries]
+    return {
+        "the version of Tofu": _version(),
+        "the version of Python": platform.python_version(),
+        "the version of NumPy": np.__version__,
+        "BLAS": ", ".join(sorted(set(blas))) or "none",
+        "the arithmetic of NumPy": _probe(),
+    }
+
+
+def program_facts(partitioned: PartitionedGraph) -> dict[str, str]:
+    """Return digests of a graph and its programs."""
+    total = hashlib.sha256()
+    for program in partitioned.programs:
+        total.update(repr(program).encode())
+    total.update(repr(partitioned.homes).encode())
+    return {"the graph": partitioned.graph.fingerprint, "the programs": total.hexdigest()}
+
+
+def first_difference(facts: Sequence[Mapping[str, str]], names: Sequence[str]) -> str | None:
+    """Describe the first fact that differs between processes, which `names` names; None if all agree."""
+    for fact in dict.fromkeys(name for each in facts for name in each):
+        values = [each.get(fact, "not stated") for each in facts]
+        for name, value in zip(names, values, strict=True):
+            if value != values[0]:
+                return (
+                    f"{names[0]} and {name} differ in {fact}: {_short(values[0])} and {_short(value)}; "
+                    "start all processes with the same program, arguments, data and versions, on processors "
+                    "of one kind"
+                )
+    return None
+
+
+def _version() -> str:
+    from importlib import metadata
+
+    try:
+        return metadata.version("tofu")
+    except metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def _probe() -> str:
+    """Return the digest of a few results."""
+    random = np.random.default_rng(0)
+    left, right = random.standard_normal((2, PROBE, PROBE)).astype(np.float32)
+    results = [
+        left @ right,
+        left.T @ right,
+        np.exp(left),
+        np.tanh(left),
+        left * right + left,
+        left.sum(axis=0),
+    ]
+    total = hashlib.sha256()
+    for result in results:
+        total.update(np.ascontiguousarray(result).tobytes())
+    return total.hexdigest()
+
+
+def _short(value: str) -> str:
+    return value if len(value) <= 60 else f"{value[:57]}..."

@@ -1,0 +1,191 @@
+"""The engine of one process among several: the NumPy engine, with messages to the others.
+
+All processes call the same methods in the same order. An iteration ends in all of them or in none.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from ...analyzer.indices.region import Region
+from ...dataflow.element_types import storage_type
+from ...errors import ExecutionError
+from ...operators.kernels.kernel import Array
+from ...programs.memory import MemoryPlan
+from ...programs.program import Held, PartitionedGraph
+from ...programs.schedule import schedule
+from ..engine import Watch
+from ..numpy_engine import NumpyEngine
+from .messages import Grouping, messages_of
+from .process_view import process_view
+from .transport import LinkLost, Transport
+from .wire import Wire
+
+
+class Together(Protocol):
+    """The parts of `Processes` that the engine needs."""
+
+    number: int
+    local_count: int
+
+    @property
+    def places(self) -> Sequence[int]:
+        """Return the process of each worker."""
+        ...
+
+    @property
+    def transport(self) -> Transport: ...
+
+    @property
+    def lost(self) -> bool: ...
+
+    def exchange(self, purpose: str, content: bytes) -> list[bytes]: ...
+
+    def fail(self, error: Exception) -> ExecutionError: ...
+
+
+class DistributedEngine:
+    """Runs the workers of this process, one iteration per call of `run`.
+
+    `threads` is the number of threads besides those that send and receive.
+    """
+
+    def __init__(
+        self,
+        partitioned: PartitionedGraph,
+        memory: MemoryPlan,
+        processes: Together,
+        *,
+        watch: Watch,
+        threads: int | None = None,
+        grouping: Grouping = messages_of,
+    ) -> None:
+        self._partitioned = partitioned
+        self._processes = processes
+        messages = grouping(partitioned, processes.places)
+        view = process_view(partitioned, memory, messages, processes.places, processes.number)
+        self._wire = Wire(view, processes.transport)
+        waits = schedule(view.partitioned, view.memory)
+        self._engine = NumpyEngine(
+            view.partitioned,
+            view.memory,
+            waits,
+            watch=watch,
+            threads=threads,
+            stand_ins=self._wire,
+            sharing=processes.local_count,
+        )
+        # the number of threads of a product can change its bits, so it is the same everywhere
+        said = processes.exchange("count threads", b"%d" % self._engine.kernel_threads)
+        self._engine.kernel_threads = min(map(int, said))
+        self._local = view.local
+        self.iterations = 0
+        self._homes = {held: homes for homes in partitioned.homes for held in homes}
+        self._gathered: dict[Held, Array] = {}
+        """The parts of the tensor that was read last."""
+        self._fetched_bytes = 0
+        self._workspace_bytes = self._all_workspaces(self._engine.workspace_bytes)
+
+    @property
+    def fetched_bytes(self) -> int:
+        """Count the bytes that crossed between workers in the last iteration, in all processes.
+
+        Those that crossed between processes are counted as they were sent.
+        """
+        return self._fetched_bytes
+
+    @property
+    def workspace_bytes(self) -> tuple[int, ...]:
+        """Count the bytes besides each worker's arena.
+
+        Memory for messages counts for the first worker of each process.
+        """
+        return self._workspace_bytes
+
+    @property
+    def failed(self) -> bool:
+        """Tell whether an iteration stopped halfway, here or in another process."""
+        return self._engine.failed or self._processes.lost
+
+    def run(self, updates: bool = True) -> None:
+        """Run one iteration, in all processes. If `updates` is False, skip the parameter updates.
+
+        Raises ExecutionError that names the worker, the operation and the iteration, or the process that was
+        lost.
+        """
+        self._gathered = {}
+        transport = self._processes.transport
+        sent, received = transport.sent_bytes, transport.received_bytes
+        try:
+            self._engine.run(updates)
+        except ExecutionError as error:
+            raise self._processes.fail(error) from error
+        except BaseException as error:
+            number, kind = self._processes.number, type(error).__name__
+            self._processes.fail(
+                ExecutionError(f"process {number} was interrupted in iteration {self.iterations} ({kind})")
+            )
+            raise
+        received = transport.received_bytes - received
+        crossed = transport.sent_bytes - sent + self._engine.fetched_bytes - received
+        self._fetched_bytes = sum(map(int, self._processes.exchange("end an iteration", b"%d" % crossed)))
+        self.iterations += 1
+
+    def write(self, worker: int, buffer: int, values: Array) -> None:
+        """Fill a buffer, if its worker is in this process."""
+        self._gathered = {}
+        if worker in self._local:
+            self._engine.write(worker, buffer, values)
+
+    def read(self, worker: int, buffer: int) -> Array:
+        """Return a buffer's contents, valid until the next iteration.
+
+        The first part of a tensor that is read brings all parts from their processes.
+        """
+        if (worker, buffer) not in self._gathered:
+            homes = self._homes.get((worker, buffer), ((worker, buffer),))
+            self._gathered = self._gather(homes)
+        return self._gathered[worker, buffer]
+
+    def close(self) -> None:
+        """End the threads. The engine cannot run again."""
+        self._engine.close()
+
+    def _gather(self, homes: Sequence[Held]) -> dict[Held, Array]:
+        """Return the contents of buffers from their processes. Of equal regions one is sent."""
+        regions = [self._partitioned.programs[worker].buffers[buffer].region for worker, buffer in homes]
+        senders = dict(zip(reversed(regions), reversed(homes), strict=True))
+        places = self._processes.places
+        own = [held for held in senders.values() if held[0] in self._local]
+        content = b"".join(np.ascontiguousarray(self._engine.read(*held)).tobytes() for held in own)
+        said = self._processes.exchange("read a tensor", content)
+        starts = [0] * len(said)
+        found: dict[Region, Array] = {}
+        for region, (worker, buffer) in senders.items():
+            process, form = places[worker], self._partitioned.programs[worker].buffers[buffer]
+            part = np.frombuffer(said[process], np.uint8, form.nbytes, starts[process])
+            dtype = storage_type(self._partitioned.graph.tensors[form.tensor].dtype)
+            found[region] = part.view(dtype).reshape([upper - lower for lower, upper in region])
+            starts[process] += form.nbytes
+        return {held: found[region] for held, region in zip(homes, regions, strict=True)}
+
+    def _all_workspaces(self, own: Sequence[int]) -> tuple[int, ...]:
+        """Return the workspaces of all workers, with the memory for messages."""
+        counted = {worker: own[worker] for worker in self._local}
+        counted[self._local[0]] += self._wire.nbytes
+        known: dict[str, int] = {}
+        for content in self._processes.exchange("count memory", json.dumps(counted).encode()):
+            known |= json.loads(content)
+        return tuple(known[str(worker)] for worker in range(self._partitioned.workers))
+
+
+def lost_link(error: BaseException) -> LinkLost | None:
+    """Return the loss of a connection, if that is why an iteration failed."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, LinkLost):
+        cause = cause.__cause__
+    return cause

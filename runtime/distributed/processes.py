@@ -1,0 +1,185 @@
+"""The processes that train together, as a context for `Module`."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from ... import errors
+from ...errors import ExecutionError, TofuError
+from ...operators.kernels.kernel import Array
+from ...programs.memory import MemoryPlan
+from ...programs.program import PartitionedGraph
+from ...support.checked_argument import is_count, require
+from ..closeable import Closeable
+from ..engine import Engine, MakeEngine, Watch
+from ..peers import KeptFolder
+from .agreement import first_difference, machine_facts, program_facts
+from .engine import DistributedEngine, lost_link
+from .join import Membership, join
+from .kept_folder import SharedFolder
+from .rendezvous import meeting
+from .sockets import SocketTransport
+from .transport import Transport
+
+TRANSPORTS = ("tcp", "gloo")
+TIMEOUT_SECONDS = 60.0
+JOIN_SECONDS = 120.0
+
+
+class Processes(Closeable):
+    """All processes of a run; `tofu.distributed` makes it. Each runs `workers_each` of the workers.
+
+    `number` is that of this process, and `count` that of all. `attempt` is how often the run was started
+    again. All processes run the same script, so that they make the same calls in the same order.
+    """
+
+    def __init__(self, joined: Membership, workers_each: int) -> None:
+        self.number = joined.number
+        self.count = len(joined.names)
+        self.names = joined.names
+        self.transport: Transport = SocketTransport(joined.connections)
+        self.workers_each = workers_each
+        self.local_count = joined.local_count
+        self.attempt = joined.attempt
+        self._addresses = joined.addresses
+        self._control = joined.control
+        self._control.when_lost(self.transport.abort)
+
+    def __repr__(self) -> str:
+        return f"<process {self.number} of {self.count}, {self.workers} workers>"
+
+    @property
+    def workers(self) -> int:
+        """Return the number of workers of all processes."""
+        return self.count * self.workers_each
+
+    @cached_property
+    def places(self) -> tuple[int, ...]:
+        """Return the process of each worker."""
+        return tuple(worker // self.workers_each for worker in range(self.workers))
+
+    @property
+    def lost(self) -> bool:
+        """Tell whether the run has ended because a process was lost or failed."""
+        return self._control.verdict is not None
+
+    def exchange(self, purpose: str, content: bytes) -> list[bytes]:
+        """Return the contents that all processes gave, by process; all state the same purpose.
+
+        Raises ExecutionError that names the process if one was lost.
+        """
+        return self._control.exchange(purpose, content)
+
+    def text(self, make: Callable[[], str]) -> str:
+        """Return what `make` returns in the first process; it is not called in others.
+
+        An error of the package that it raises is raised in all of them.
+        """
+        said: list[str] = []
+        if not self.number:
+            try:
+                said = ["", make()]
+            except TofuError as error:
+                said = [type(error).__name__, str(error)]
+        kind, text = json.loads(self.exchange("share a result", json.dumps(said).encode())[0])
+        if kind:
+            raised = getattr(errors, kind, ExecutionError)
+            raise raised(text)
+        return str(text)
+
+    def any(self, flag: bool) -> bool:
+        """Tell whether the flag is set in any process."""
+        return b"1" in self.exchange("share a flag", b"1" if flag else b"0")
+
+    def array(self, owner: int, array: Array) -> Array:
+        """Return the array of one process. Those of others only have its form."""
+        content = np.ascontiguousarray(array).tobytes() if self.number == owner else b""
+        found = self.exchange("read a tensor", content)[owner]
+        return np.frombuffer(found, array.dtype).reshape(array.shape)
+
+    def agree(self, facts: Mapping[str, object]) -> None:
+        """Raise ExecutionError naming the first fact that differs between processes.
+
+        Facts are texts, or JSON values.
+        """
+        texts = {name: fact if isinstance(fact, str) else json.dumps(fact) for name, fact in facts.items()}
+        own = json.dumps(texts).encode()
+        stated = [json.loads(content) for content in self.exchange("compare facts", own)]
+        difference = first_difference(stated, self.names)
+        if difference is not None:
+            raise ExecutionError(difference)
+
+    def folder(self, path: Path) -> KeptFolder:
+        """Return a folder of checkpoints that the first process writes and reads."""
+        return SharedFolder(path, self)
+
+    def fail(self, error: Exception) -> ExecutionError:
+        """Tell all processes of an error that ends the run; return the error that all raise."""
+        link = lost_link(error)
+        if link is None:
+            return ExecutionError(self._control.failed(str(error)))
+        place = str(error).partition(f": {type(link).__name__}: ")[0]
+        reason = f"{self.names[link.process]} was lost: {link.reason}"
+        verdict = self._control.failed(reason, link.process)
+        return ExecutionError(f"{verdict}; process {self.number} was at {place}")
+
+    def engine(self, threads: int | None = None) -> MakeEngine:
+        """Return the maker of the engine of this process, whose workers run on `threads` threads."""
+
+        def make(partitioned: PartitionedGraph, memory: MemoryPlan, watch: Watch) -> Engine:
+            self.agree(program_facts(partitioned))
+            return DistributedEngine(partitioned, memory, self, watch=watch, threads=threads)
+
+        return make
+
+    def use_gloo(self) -> None:
+        """Send messages over gloo from now on. Raises ExecutionError if torch is not installed."""
+        from .gloo import GlooTransport
+
+        own, first = self._addresses[self.number], self._addresses[0]
+        gloo = GlooTransport(self.number, self.count, first, own, lambda said: self.text(lambda: said))
+        self.transport.close()
+        self.transport = gloo
+        self._control.when_lost(gloo.abort)
+
+    def close(self) -> None:
+        """Leave the run. Call it after the last use; leaving the script does too."""
+        self._control.close()
+        self.transport.close()
+
+
+def distributed(
+    *,
+    workers_each: int = 1,
+    transport: str = "tcp",
+    timeout_seconds: float = TIMEOUT_SECONDS,
+    join_seconds: float = JOIN_SECONDS,
+) -> Processes:
+    """Join the processes of this run, and return them as a context: `tofu.Module(net, context=...)`.
+
+    Every process runs the same script. torchrun starts them, or anything that sets `RANK`, `WORLD_SIZE`,
+    `MASTER_ADDR`, `MASTER_PORT` and the secret `TOFU_TOKEN`. Each runs `workers_each` workers. Messages
+    go over connections of their own (`tcp`) or over `gloo` of torch.
+
+    If a process is killed or ends early, all others end within a second with an ExecutionError that names
+    it. If one sends no sign of life for `timeout_seconds`, it counts as lost too. Raises ExecutionError if
+    the processes do not find each other within `join_seconds`, or if versions or arithmetic differ.
+    """
+    require(is_count(workers_each, 1), workers_each, "workers_each", "an integer from 1 on", ExecutionError)
+    fits = transport in TRANSPORTS
+    require(fits, transport, "transport", f"one of {', '.join(TRANSPORTS)}", ExecutionError)
+    joined = join(meeting(os.environ), workers_each, timeout_seconds, join_seconds)
+    processes = Processes(joined, workers_each)
+    atexit.register(processes.close)
+    facts = {"the number of workers of a process": str(workers_each), "the transport": transport}
+    processes.agree({**facts, **machine_facts()})
+    if transport == "gloo":
+        processes.use_gloo()
+    return processes

@@ -1,0 +1,175 @@
+"""`tofu train --processes`: one report, one message, and no process left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tofu.runtime.checkpoint import CheckpointFolder
+
+PATIENCE_SECONDS = 60
+TRAIN = [sys.executable, "-m", "tofu", "train", "mlp"]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Data that make an epoch of four steps."""
+    path = tmp_path_factory.mktemp("data") / "data.npz"
+    random = np.random.default_rng(0)
+    found = random.standard_normal((48, 16)).astype(np.float32)
+    np.savez(path, data=found, label=found[:, :4].argmax(axis=1))
+    return path
+
+
+@contextmanager
+def training(*options: str) -> Iterator[subprocess.Popen[str]]:
+    command = [*TRAIN, "--batch", "12", *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def children(process: subprocess.Popen[str], count: int) -> list[int]:
+    """Return the processes that a process started, in the order of their numbers."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < deadline:
+        found = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        if len(found) == count:
+            return sorted(map(int, found))
+        time.sleep(0.02)
+    raise AssertionError(f"{count} processes did not start")
+
+
+def gone(pids: list[int], seconds: float) -> bool:
+    """Tell whether processes end within a time."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if not any(Path(f"/proc/{pid}").exists() for pid in pids):
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def await_checkpoint(folder: Path) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not (folder.is_dir() and CheckpointFolder(folder).paths()):
+        assert time.monotonic() < deadline, "no checkpoint was saved"
+        time.sleep(0.02)
+
+
+def test_the_report_is_printed_once(data: Path, tmp_path: Path) -> None:
+    options = ("--data", str(data), "--epochs", "2", "--json")
+    with training(*options, "--processes", "3", "--checkpoint", str(tmp_path)) as process:
+        out, err = process.communicate(timeout=PATIENCE_SECONDS)
+    assert process.returncode == 0, err
+    lines = [json.loads(line) for line in out.splitlines()]
+    assert [line.get("epoch") for line in lines] == [1, 2, None]
+    facts = lines[-1]
+    assert (facts["workers"], facts["device"]) == (3, "3 processes")
+    assert facts["fetched_bytes_per_step"] == facts["planned_bytes_per_step"] > 0
+    with training(*options, "--workers", "3", "--checkpoint", str(tmp_path / "alone")) as process:
+        out, err = process.communicate(timeout=PATIENCE_SECONDS)
+    assert [json.loads(line) for line in out.splitlines()][:2] == lines[:2]
+
+
+@pytest.mark.parametrize("victim", [pytest.param(0, marks=pytest.mark.slow), 2])
+def test_a_killed_process_ends_all_with_one_message(data: Path, tmp_path: Path, victim: int) -> None:
+    options = ("--data", str(data), "--epochs", "100000", "--json", "--checkpoint", str(tmp_path / "kept"))
+    with training(*options, "--processes", "3") as process:
+        pids = children(process, 3)
+        await_checkpoint(tmp_path / "kept")
+        os.kill(pids[victim], signal.SIGKILL)
+        _, err = process.communicate(timeout=PATIENCE_SECONDS)
+    assert process.returncode == 2
+    assert err.count("Error: ") == 1
+    assert f"process {victim} (worker {victim} on " in err
+    assert "was lost" in err
+    assert gone(pids, 5)
+    CheckpointFolder(tmp_path / "kept").load()
+
+
+@pytest.mark.slow
+def test_processes_end_with_the_one_that_started_them(data: Path, tmp_path: Path) -> None:
+    options = ("--data", str(data), "--epochs", "100000", "--checkpoint", str(tmp_path / "kept"))
+    with training(*options, "--processes", "2") as process:
+        pids = children(process, 2)
+        await_checkpoint(tmp_path / "kept")
+        process.kill()
+        assert gone(pids, 10)
+
+
+@pytest.mark.slow
+def test_interrupted_they_save_once(data: Path, tmp_path: Path) -> None:
+    options = ("--data", str(data), "--epochs", "100000", "--json", "--checkpoint", str(tmp_path / "kept"))
+    with training(*options, "--processes", "2") as process:
+        pids = children(process, 2)
+        await_checkpoint(tmp_path / "kept")
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=PATIENCE_SECONDS)
+    assert process.returncode == 130
+    assert len(err.splitlines()) == 1
+    assert err.startswith("interrupted; ")
+    assert "--resume" in err
+    assert gone(pids, 5)
+    CheckpointFolder(tmp_path / "kept").load()
+
+
+def test_both_kinds_of_starting_are_refused() -> None:
+    with training("--processes", "2", "--distributed") as process:
+        _, err = process.communicate(timeout=PATIENCE_SECONDS)
+    assert process.returncode == 2
+    assert "torchrun" in err
+
+
+def test_without_variables_the_error_says_how_to_start() -> None:
+    with training("--distributed") as process:
+        _, err = process.communicate(timeout=PATIENCE_SECONDS)
+    assert process.returncode == 2
+    assert "WORLD_SIZE is not set" in err
+    assert "torchrun" in err
+
+
+@pytest.mark.slow
+def test_variables_alone_are_enough(data: Path) -> None:
+    """As Slurm and Kubernetes start processes: nothing is inherited, and processes come in any order."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    shared = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "TOFU_TOKEN": "secret"}
+    command = [*TRAIN, "--data", str(data), "--batch", "12", "--epochs", "1", "--json", "--distributed"]
+    running = [
+        subprocess.Popen(
+            command,
+            env={**os.environ, **shared, "RANK": rank},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        for rank in ("1", "0")
+    ]
+    try:
+        (out, err), (first, _) = [each.communicate(timeout=PATIENCE_SECONDS) for each in running]
+    finally:
+        for each in running:
+            each.kill()
+    assert [each.returncode for each in running] == [0, 0], err
+    assert out == b""
+    assert [json.loads(line).get("workers") for line in first.splitlines()] == [None, 2]
+
+
+def test_workers_divide_evenly(data: Path) -> None:
+    with training("--data", str(data), "--processes", "2", "--workers", "3") as process:
+        _, err = process.communicate(timeout=PATIENCE_SECONDS)
+    assert process.returncode == 2
+    assert "3 workers do not divide evenly among 2 processes" in err

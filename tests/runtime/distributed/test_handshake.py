@@ -1,0 +1,158 @@
+"""Strangers are turned away: no token, half a message, garbage, silence; and they delay nobody."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from tofu.errors import ExecutionError
+from tofu.runtime.distributed import join as joining
+from tofu.runtime.distributed.handshake import MAGIC, Refused, greet, welcome
+from tofu.runtime.distributed.join import join
+from tofu.runtime.distributed.rendezvous import Meeting, listening, meeting
+
+TOKEN = b"secret"
+
+
+@contextmanager
+def pair() -> Iterator[tuple[socket.socket, socket.socket]]:
+    one, other = socket.socketpair()
+    with one, other:
+        yield one, other
+
+
+def welcomed(connection: socket.socket, token: bytes) -> list[Any]:
+    """Welcome in a thread; the list gets the greeting or the error."""
+    found: list[Any] = []
+
+    def run() -> None:
+        try:
+            found.append(welcome(connection, token))
+        except (Refused, OSError, ValueError) as error:
+            found.append(error)
+            connection.shutdown(socket.SHUT_RDWR)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    found.append(thread)
+    return found
+
+
+def test_who_knows_the_token_is_welcome() -> None:
+    with pair() as (one, other):
+        found = welcomed(one, TOKEN)
+        greet(other, TOKEN, {"process": 3})
+        found[0].join(5)
+        assert found[1] == {"process": 3}
+
+
+def test_another_token_is_refused_at_both_ends() -> None:
+    with pair() as (one, other):
+        found = welcomed(one, TOKEN)
+        with pytest.raises((Refused, OSError)):
+            greet(other, b"guess", {"process": 3})
+        found[0].join(5)
+        assert isinstance(found[1], Refused)
+
+
+@pytest.mark.parametrize(
+    "said", [b"", b"GET / HTTP/1.1\r\n\r\n", b"\xff" * 5000, b"\x00\x00\x00\x02" + bytes(66)]
+)
+def test_garbage_is_refused(said: bytes) -> None:
+    with pair() as (one, other):
+        found = welcomed(one, TOKEN)
+        other.sendall(said)
+        other.shutdown(socket.SHUT_WR)
+        found[0].join(5)
+        assert isinstance(found[1], Refused | OSError)
+
+
+def test_a_listener_of_another_kind_is_refused() -> None:
+    with pair() as (one, other):
+        one.sendall(b"SSH-2.0-OpenSSH_9.2p1 Debian-2+deb12u3\r\n" + bytes(len(MAGIC) + 32))
+        with pytest.raises(Refused, match="does not speak"):
+            greet(other, TOKEN, {})
+
+
+def test_strangers_delay_nobody() -> None:
+    """One says nothing and one says garbage while two processes meet."""
+    with listening("127.0.0.1", 0) as listener:
+        port = listener.getsockname()[1]
+        silent = socket.create_connection(("127.0.0.1", port))
+        loud = socket.create_connection(("127.0.0.1", port))
+        loud.sendall(b"x" * 100)
+        found: list[Any] = []
+
+        def run(number: int) -> None:
+            own = socket.socket(fileno=listener.detach()) if not number else None
+            place = Meeting(number, 2, 2, 0, own, lambda: ("127.0.0.1", port, TOKEN), True)
+            found.append(join(place, 1, timeout_seconds=10, join_seconds=10))
+
+        first = threading.Thread(target=run, args=(0,))
+        second = threading.Thread(target=run, args=(1,))
+        first.start()
+        second.start()
+        first.join(8)
+        second.join(8)
+        assert sorted(each.number for each in found) == [0, 1]
+        for each in found:
+            each.control.close()
+            for connection in each.connections.values():
+                connection.close()
+        silent.close()
+        loud.close()
+
+
+def test_missing_processes_are_named() -> None:
+    listener = listening("127.0.0.1", 0)
+    place = Meeting(0, 3, 1, 0, listener, lambda: ("127.0.0.1", 0, TOKEN), True)
+    with pytest.raises(ExecutionError, match="of 3 processes these did not come: 1, 2"):
+        join(place, 1, timeout_seconds=5, join_seconds=0.2)
+
+
+def test_a_first_process_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    with listening("127.0.0.1", 0) as listener:
+        port = listener.getsockname()[1]
+    monkeypatch.setattr(joining, "CONNECT_SECONDS", 0.2)
+    place = Meeting(1, 2, 1, 0, None, lambda: ("127.0.0.1", port, TOKEN), True)
+    with pytest.raises(ExecutionError, match=f"found no first process at 127.0.0.1:{port}"):
+        join(place, 1, timeout_seconds=5, join_seconds=0.2)
+
+
+VARIABLES = {
+    "RANK": "1",
+    "WORLD_SIZE": "2",
+    "MASTER_ADDR": "127.0.0.1",
+    "MASTER_PORT": "29400",
+    "TOFU_TOKEN": "secret",
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("RANK", "2", "RANK is 2, but WORLD_SIZE is 2"),
+        ("RANK", "-1", "RANK is '-1'"),
+        ("RANK", "one", "RANK is 'one'"),
+        ("WORLD_SIZE", "0", "WORLD_SIZE is '0'"),
+        ("WORLD_SIZE", "9" * 5000, "WORLD_SIZE is '999"),
+        ("MASTER_PORT", "", "MASTER_PORT is not set"),
+        ("TOFU_TOKEN", "", "TOFU_TOKEN is not set"),
+    ],
+)
+def test_variables_are_checked(name: str, value: str, said: str) -> None:
+    with pytest.raises(ExecutionError, match=said):
+        meeting({**VARIABLES, name: value})
+    assert meeting(VARIABLES).number == 1
+
+
+def test_a_port_that_is_taken_is_an_error() -> None:
+    with listening("127.0.0.1", 0) as listener:
+        taken = str(listener.getsockname()[1])
+        with pytest.raises(ExecutionError, match=f"cannot listen at port {taken}"):
+            meeting({**VARIABLES, "RANK": "0", "MASTER_PORT": taken})
