@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         ShapeError,
         TofuError,
     )
+    from .importers.onnx import from_onnx
     from .operators.audit import audit
     from .operators.declare import Max, Min, Opaque, Prod, Reducer, Sum, load, op, parse
     from .partitioner import Plan, explain, lower
@@ -48,6 +49,7 @@ _HOMES = {
     **dict.fromkeys(("Module", "Context", "cpu", "frontier", "gpu", "partition", "place"), "api"),
     **dict.fromkeys(("ArrayIterator", "Batch", "Batches"), "runtime.data"),
     "audit": "operators.audit",
+    "from_onnx": "importers.onnx",
     "Executor": "runtime.executor",
     "Timeline": "simulator.timeline",
     "simulate": "simulator.simulate",
@@ -115,6 +117,7 @@ __all__ = [
     "errors",
     "explain",
     "frontier",
+    "from_onnx",
     "gpu",
     "inference_graph",
     "load",

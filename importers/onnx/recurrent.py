@@ -6,7 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from .node import Adapter, Array, OnnxNode, UnsupportedNodeError, apply, outputs
+from .compose import apply, outputs, reshape
+from .moves import transposed
+from .node import Adapter, OnnxNode
+from .operand import Operand, UnsupportedNodeError, constant
 
 GATES = {"RNN": (0,), "LSTM": (0, 2, 3, 1)}
 """By kind, where MXNet's gates stand among ONNX's: of an LSTM input, forget, memory, output for iofc.
@@ -17,7 +20,7 @@ A GRU of ONNX's cases resets states before a product, MXNet's the product: none 
 MODES = {"RNN": "rnn_tanh", "LSTM": "lstm"}
 
 
-def recurrent(node: OnnxNode) -> Sequence[Array]:
+def recurrent(node: OnnxNode) -> Sequence[Operand]:
     for name in ("activations", "activation_alpha", "activation_beta", "clip", "input_forget"):
         if name in node.attributes:
             raise UnsupportedNodeError(f"{node.kind} with {name}")
@@ -34,23 +37,19 @@ def recurrent(node: OnnxNode) -> Sequence[Array]:
     return _run(node, data, direction == "bidirectional", batch_first)
 
 
-def _run(node: OnnxNode, data: Array, both: bool, batch_first: bool) -> Sequence[Array]:
-    hidden, order = node.integer("hidden_size", 0), GATES[node.kind]
+def _run(node: OnnxNode, data: Operand, both: bool, batch_first: bool) -> Sequence[Operand]:
+    hidden, order = node.integer("hidden_size", node[2].shape[-1]), GATES[node.kind]
     ways = 2 if both else 1
-    rows = len(order) * hidden
-    biases = node[3] if node.has(3) else np.zeros((ways, 2 * rows), data.dtype)
-    parameters = [_packed(matrix[way], order) for way in range(ways) for matrix in (node[1], node[2])] + [
-        _packed(biases[way].reshape(2, rows)[part], order) for way in range(ways) for part in (0, 1)
-    ]
-    zeros = np.zeros((ways, data.shape[1], hidden), data.dtype)
+    length, batch, _ = data.shape
+    zeros = constant(np.zeros((ways, batch, hidden)))
     states = [
-        (node[k].swapaxes(0, 1) if batch_first else node[k]) if node.has(k) else zeros
+        (transposed(node[k], (1, 0, 2)) if batch_first else node[k]) if node.has(k) else zeros
         for k in ((5, 6) if node.kind == "LSTM" else (5,))
     ]
     every, *last = outputs(
         "RNN",
         data,
-        np.concatenate(parameters),
+        _parameters(node, ways, order, hidden),
         *states,
         state_size=hidden,
         num_layers=1,
@@ -58,16 +57,33 @@ def _run(node: OnnxNode, data: Array, both: bool, batch_first: bool) -> Sequence
         bidirectional=both,
         state_outputs=True,
     )
-    steps = every.reshape(*every.shape[:2], ways, hidden).transpose(0, 2, 1, 3)
+    steps = reshape(every, (length, batch, ways, hidden))
     if batch_first:
-        return [steps.transpose(2, 0, 1, 3), *(state.swapaxes(0, 1) for state in last)]
-    return [steps, *last]
+        return [transposed(steps, (1, 0, 2, 3)), *(transposed(state, (1, 0, 2)) for state in last)]
+    return [transposed(steps, (0, 2, 1, 3)), *last]
 
 
-def _packed(rows: Array, order: Sequence[int]) -> Array:
-    """Return the gates' rows in another order, in one dimension."""
-    gates = np.split(rows, len(order))
-    return np.concatenate([gates[place].reshape(-1) for place in order])
+def _parameters(node: OnnxNode, ways: int, order: Sequence[int], hidden: int) -> Operand:
+    """Return all matrices, then all biases, in one vector, the gates in MXNet's order."""
+    gates = len(order)
+    parts = [_ordered(node[k], way, 0, order, hidden) for way in range(ways) for k in (1, 2)]
+    if node.has(3):
+        starts = (0, gates * hidden)
+        parts += [_ordered(node[3], way, start, order, hidden) for way in range(ways) for start in starts]
+    else:
+        parts.append(constant(np.zeros(ways * 2 * gates * hidden)))
+    return apply("Concat", *parts, dim=0)
+
+
+def _ordered(tensor: Operand, way: int, start: int, order: Sequence[int], hidden: int) -> Operand:
+    """Return the rows of the gates of one direction in another order, in one dimension."""
+    own = apply("slice_axis", tensor, axis=0, begin=way, end=way + 1)
+    rows = [
+        apply("slice_axis", own, axis=1, begin=start + gate * hidden, end=start + (gate + 1) * hidden)
+        for gate in order
+    ]
+    joined = apply("Concat", *rows, dim=1) if len(rows) > 1 else rows[0]
+    return reshape(joined, (-1,))
 
 
 ADAPTERS: Mapping[str, Adapter] = dict.fromkeys(GATES, recurrent)
