@@ -14,7 +14,7 @@ from ...support.terminal_text import printable
 from ...support.wording import LISTED
 
 OLDEST = 7
-"""The oldest set of operators that is read: before it, broadcasting was an attribute."""
+"""The oldest set of operators that is read in full: before it, broadcasting was an attribute."""
 
 MOST_BYTES = (1 << 31) - 1
 """A message of protobuf is not larger."""
@@ -49,11 +49,11 @@ def opset(model: Any) -> int:
 
     newest = onnx.defs.onnx_opset_version()
     found = [each.version for each in model.opset_import if each.domain in DEFAULT_DOMAINS]
-    if len(found) != 1 or not OLDEST <= found[0] <= newest:
+    if len(found) != 1 or not 1 <= found[0] <= newest:
         stated = ", ".join(map(str, found)) or "not stated"
         raise GraphError(
-            f"the model's version of ONNX's operators (opset) is {stated}; versions {OLDEST} to {newest} are "
-            "read: convert the model by onnx.version_converter, or install a newer onnx"
+            f"the model's version of ONNX's operators (opset) is {stated}; versions up to {newest} are read: "
+            "install a newer onnx, or convert the model by onnx.version_converter"
         )
     return int(found[0])
 
@@ -133,6 +133,24 @@ def _sorted(nodes: Sequence[Any], makers: dict[str, int], needed: Sequence[int])
         names = ", ".join(repr(called(nodes[index])) for index in list(left)[:LISTED])
         raise GraphError(f"these nodes wait for each other, a cycle: {names}")
     return found
+
+
+def check_versions(nodes: Sequence[Any], version: int) -> None:
+    """Raise GraphError for a node of an old version that has another meaning in version 7."""
+    import onnx
+
+    if version >= OLDEST:
+        return
+    for node in nodes:
+        try:
+            same = onnx.defs.get_schema(node.op_type, OLDEST).since_version <= version
+        except onnx.defs.SchemaError:
+            same = False
+        if not same:
+            raise GraphError(
+                f"node {called(node)!r}: {node.op_type} of version {version} of ONNX's operators is not read, "
+                f"only from {OLDEST} on; convert the model by onnx.version_converter"
+            )
 
 
 def kind_of(node: Any) -> str:

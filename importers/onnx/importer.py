@@ -18,10 +18,10 @@ from ...dataflow.symbol import Symbol
 from ...dataflow.symbol.compose import variable
 from ...errors import GraphError, TofuError
 from ...operators.operator import Operator
-from . import elementwise, layers, moves, recurrent, reductions
+from . import elementwise, layers, moves, recurrent, reductions, resizing
 from .compose import outputs
 from .folding import FOLDS, fold
-from .graph import called, check_known, escaped, kind_of, opset, ordered, read_model
+from .graph import called, check_known, check_versions, escaped, kind_of, opset, ordered, read_model
 from .inputs import input_shapes
 from .node import Adapter, OnnxNode
 from .operand import Array, Constants, Operand, UnknownValueError
@@ -33,6 +33,7 @@ ADAPTERS: Mapping[str, Adapter] = {
     **moves.ADAPTERS,
     **layers.ADAPTERS,
     **recurrent.ADAPTERS,
+    **resizing.ADAPTERS,
 }
 """By a node's kind the function that makes its outputs."""
 
@@ -127,6 +128,7 @@ class _Importer:
     def run(self) -> ImportedModel:
         nodes = ordered(self.graph)
         check_known(nodes, self.adapters.keys() | FOLDS.keys())
+        check_versions(nodes, self.opset)
         inputs = self.inputs()
         self.initializers()
         last = {name: index for index, node in enumerate(nodes) for name in node.input}
@@ -186,7 +188,11 @@ class _Importer:
         if folded is not None:
             return [replace(each, name=name) for each in folded]
         if kind_of(proto) not in self.adapters:
-            raise UnknownValueError("its inputs are not constants; such a node is computed only at import")
+            unknown = next((n for n, each in zip(node.names, node.inputs) if each and each.known is None), "")
+            raise UnknownValueError(
+                f"input {unknown!r} is not a constant; such a node is computed only when the model is imported",
+                unknown,
+            )
         self.constants.begin(name)
         made = list(self.adapters[kind_of(proto)](node))
         return self.typed(node, self.constants.named(made, name))

@@ -146,6 +146,34 @@ def gather_elements(node: OnnxNode) -> Sequence[Operand]:
     return [described(f"def gather_elements(a, b):\n    return lambda {sized}: a[{', '.join(at)}]", data, indices)]
 
 
+def scatter(node: OnnxNode) -> Sequence[Operand]:
+    """Each element of the output says which updates it takes: those whose indices are its own."""
+    data, indices, updates = node[0], node[1], node[2]
+    depth, mode = indices.shape[-1], node.text("reduction", "none")
+    rows = prod(indices.shape[:-1])
+    flat = [reshape(indices, (rows, depth)), reshape(updates, (rows, *data.shape[depth:]))]
+    variables = [f"i{d}" for d in range(data.ndim)]
+    places = [f"where(b[n, {d}] < 0, b[n, {d}] + {data.shape[d]}, b[n, {d}]) == i{d}" for d in range(depth)]
+    hit, own = " and ".join(places), f"a[{', '.join(variables)}]"
+    new = f"c[{', '.join(['n', *variables[depth:]])}]"
+    total = f"Sum(lambda n: where({hit}, {new}, 0))"
+    match mode:
+        case "none":
+            body = f"where(Sum(lambda n: where({hit}, 1, 0)) > 0, {total}, {own})"
+        case "add":
+            body = f"{own} + {total}"
+        case "mul":
+            body = f"{own} * Prod(lambda n: where({hit}, {new}, 1))"
+        case "max":
+            body = f"maximum({own}, Max(lambda n: where({hit}, {new}, -inf)))"
+        case "min":
+            body = f"minimum({own}, Min(lambda n: where({hit}, {new}, inf)))"
+        case _:
+            raise UnsupportedNodeError(f"ScatterND with reduction {mode}")
+    text = f"def scatter(a, b, c):\n    return lambda {', '.join(variables)}: {body}"
+    return [described(text, data, *flat)]
+
+
 def one_hot(node: OnnxNode) -> Sequence[Operand]:
     """Negative classes count from the back."""
     depth = int(node.value(1).reshape(()))
@@ -243,6 +271,7 @@ ADAPTERS: Mapping[str, Adapter] = {
     "Gather": gather,
     "GatherElements": gather_elements,
     "OneHot": one_hot,
+    "ScatterND": scatter,
     "Tile": tile,
     "Expand": expand,
     "DepthToSpace": depth_to_space,

@@ -11,13 +11,10 @@ from .moves import transposed
 from .node import Adapter, OnnxNode
 from .operand import Operand, UnsupportedNodeError, constant
 
-GATES = {"RNN": (0,), "LSTM": (0, 2, 3, 1)}
-"""By kind, where MXNet's gates stand among ONNX's: of an LSTM input, forget, memory, output for iofc.
+GATES = {"RNN": (0,), "LSTM": (0, 2, 3, 1), "GRU": (1, 0, 2)}
+"""By kind, where MXNet's gates stand among ONNX's: of an LSTM input, forget, memory, output for iofc."""
 
-A GRU of ONNX's cases resets states before a product, MXNet's the product: none is the other's counterpart.
-"""
-
-MODES = {"RNN": "rnn_tanh", "LSTM": "lstm"}
+MODES = {"RNN": "rnn_tanh", "LSTM": "lstm", "GRU": "gru"}
 
 
 def recurrent(node: OnnxNode) -> Sequence[Operand]:
@@ -26,6 +23,8 @@ def recurrent(node: OnnxNode) -> Sequence[Operand]:
             raise UnsupportedNodeError(f"{node.kind} with {name}")
     if node.has(4):
         raise UnsupportedNodeError(f"{node.kind} with sequence lengths")
+    if node.kind == "GRU" and not node.integer("linear_before_reset", 0):
+        raise UnsupportedNodeError("GRU without linear_before_reset, which resets states before the product")
     if node.has(7):
         raise UnsupportedNodeError("LSTM with peepholes")
     direction = node.text("direction", "forward")

@@ -24,6 +24,9 @@ REDUCTIONS = {
 BEFORE = {"ReduceL1": "abs", "ReduceSumSquare": "square", "ReduceLogSumExp": "exp"}
 """The function of elements that each node sums."""
 
+ATTENTION = frozenset({"is_causal", "kv_num_heads", "q_num_heads", "qk_matmul_output_mode", "scale", "softcap"})
+"""The attributes of Attention that are read."""
+
 
 def reduced(name: str, node: OnnxNode, data: Operand) -> Operand:
     """Reduce along the dimensions that the node names, or along all."""
@@ -221,25 +224,41 @@ def attention(node: OnnxNode) -> Sequence[Operand]:
     """Weigh values by the softmax of scaled products of queries and keys, with a mask if there is one."""
     if node.outputs > 1 or any(node.has(position) for position in (4, 5, 6)):
         raise UnsupportedNodeError("Attention with past keys, or with several outputs")
-    if node.number("softcap", 0) or "softmax_precision" in node.attributes:
-        raise UnsupportedNodeError("Attention with softcap or softmax_precision")
+    if node.number("softcap", 0):
+        raise UnsupportedNodeError("Attention with softcap")
+    other = sorted(set(node.attributes) - ATTENTION)
+    if other:
+        raise UnsupportedNodeError(f"Attention with {', '.join(other)}")
     query, key, value = (
         _heads(node[k], node.integer("q_num_heads" if k == 0 else "kv_num_heads", 0)) for k in range(3)
     )
+    if node.has(3) and node[3].shape[-1] != key.shape[2]:
+        raise UnsupportedNodeError("Attention with a mask of fewer columns than keys")
     if query.shape[1] != key.shape[1]:
         raise UnsupportedNodeError("Attention with fewer heads of keys than of queries")
     scale = node.number("scale", query.shape[-1] ** -0.5)
     products = scaled(matrix_product(query, transposed(key, (0, 1, 3, 2))), scale)
-    if node.has(3):
-        products = _masked(products, node[3])
-    if node.integer("is_causal", 0):
-        hidden = "def causal(a):\n    return lambda n, h, i, j: where(j <= i, a[n, h, i, j], -3.0e38)"
-        products = described(hidden, products)
-    found = matrix_product(apply("softmax", products, axis=-1), value)
+    mask = node[3] if node.has(3) else None
+    causal = bool(node.integer("is_causal", 0))
+    if mask is not None and mask.dtype.kind != "b":
+        products, mask = binary(ADD, products, mask), None
+    weights = _hidden(apply("softmax", _hidden(products, mask, causal, -3e38), axis=-1), mask, causal, 0.0)
+    found = matrix_product(weights, value)
     if node[0].ndim == 4:
         return [found]
     batch, _, length, _ = found.shape
     return [reshape(transposed(found, (0, 2, 1, 3)), (batch, length, -1))]
+
+
+def _hidden(products: Operand, mask: Operand | None, causal: bool, value: float) -> Operand:
+    """Put a value where a mask of truth values is not set, and where a key comes after the query."""
+    found = products
+    if mask is not None:
+        found = elementwise("masked", f"where({{1}} != 0, {{0}}, {value})", found, mask)
+    if causal:
+        text = f"def causal(a):\n    return lambda n, h, i, j: where(j <= i, a[n, h, i, j], {value})"
+        found = described(text, found)
+    return found
 
 
 def _heads(data: Operand, heads: int) -> Operand:
@@ -250,15 +269,6 @@ def _heads(data: Operand, heads: int) -> Operand:
         raise UnsupportedNodeError(f"Attention of {data.shape} with {heads} heads")
     batch, length, width = data.shape
     return transposed(reshape(data, (batch, length, heads, width // heads)), (0, 2, 1, 3))
-
-
-def _masked(products: Operand, mask: Operand) -> Operand:
-    """Add a mask of numbers, or hide where a mask of truth values is not set."""
-    if mask.shape[-1] != products.shape[-1]:
-        raise UnsupportedNodeError("Attention with a mask of fewer columns than keys")
-    if mask.dtype.kind == "b":
-        return elementwise("masked", "where({1} != 0, {0}, -3.0e38)", products, mask)
-    return binary(ADD, products, mask)
 
 
 ADAPTERS: Mapping[str, Adapter] = {
