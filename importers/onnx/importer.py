@@ -89,13 +89,18 @@ def read_onnx(
     model: str | PathLike[str] | bytes,
     shapes: Mapping[str, Sequence[int]] = NO_SHAPES,
     operators: Mapping[str, Operator] = NO_OPERATORS,
+    batch: int | None = None,
 ) -> ImportedModel:
-    """Return an ONNX model with the shapes of its inputs; see `from_onnx`."""
+    """Return an ONNX model with the shapes of its inputs; see `from_onnx`.
+
+    `batch` is the extent of first dimensions that are open otherwise.
+    """
     require_onnx()
     path = None if isinstance(model, bytes) else Path(model)
     proto = read_model(model if isinstance(model, bytes) else Path(model))
     with NameScope(), Constants(Names()) as constants:
-        return _Importer(proto, None if path is None else path.parent, shapes, operators, constants).run()
+        folder = None if path is None else path.parent
+        return _Importer(proto, folder, shapes, operators, batch, constants).run()
 
 
 def require_onnx() -> None:
@@ -115,12 +120,14 @@ class _Importer:
         folder: Path | None,
         shapes: Mapping[str, Sequence[int]],
         operators: Mapping[str, Operator],
+        batch: int | None,
         constants: Constants,
     ) -> None:
         self.graph = proto.graph
         self.opset = opset(proto)
         self.folder = folder
         self.given = shapes
+        self.batch = batch
         self.constants = constants
         self.adapters = {**ADAPTERS, **{kind: described_by(each) for kind, each in operators.items()}}
         self.values: dict[str, Operand] = {}
@@ -148,7 +155,7 @@ class _Importer:
         """Make a variable for every input that has no value. Returns their shapes as variables have them."""
         kept = {each.name for each in self.graph.initializer}
         fed = [each for each in self.graph.input if each.name not in kept]
-        shapes = input_shapes(fed, self.given)
+        shapes = input_shapes(fed, self.given, self.batch)
         held = {}
         for value, shape in zip(fed, shapes.values(), strict=True):
             dtype = element_type(value.type.tensor_type.elem_type)

@@ -39,8 +39,12 @@ def declared(value: Any) -> tuple[Dimension, ...] | None:
     return tuple(found)
 
 
-def input_shapes(values: Sequence[Any], given: Mapping[str, Sequence[int]]) -> dict[str, Shape]:
+def input_shapes(
+    values: Sequence[Any], given: Mapping[str, Sequence[int]], batch: int | None = None
+) -> dict[str, Shape]:
     """Return the shape of every input. A dimension with a name has one extent in all of them.
+
+    `batch` is the extent of first dimensions that are open otherwise.
 
     Raises ShapeError for unknown names, for extents that disagree, and if a dimension stays open.
     """
@@ -50,7 +54,19 @@ def input_shapes(values: Sequence[Any], given: Mapping[str, Sequence[int]]) -> d
             raise ShapeError(f"a shape is given for {name!r}, which is not an input{alternatives(name, wanted)}")
     extents: dict[str, int] = {}
     known = {name: _given(name, given[name], wanted[name], extents) for name in wanted if name in given}
-    return {name: known.get(name) or _closed(name, wanted[name], extents) for name in wanted}
+    if batch is not None:
+        wanted = {name: _batched(shape, batch, extents) for name, shape in wanted.items()}
+    return {name: known[name] if name in known else _closed(name, wanted[name], extents) for name in wanted}
+
+
+def _batched(
+    wanted: tuple[Dimension, ...] | None, batch: int, extents: dict[str, int]
+) -> tuple[Dimension, ...] | None:
+    """Return dimensions of which the first is not open."""
+    if not wanted or isinstance(wanted[0], int):
+        return wanted
+    first = batch if wanted[0] is None else extents.setdefault(wanted[0], batch)
+    return (first, *wanted[1:])
 
 
 def _given(
