@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from heapq import heapify, heappop, heappush
 from pathlib import Path
 from typing import Any
@@ -40,7 +40,29 @@ def read_model(model: Path | bytes) -> Any:
         raise GraphError(f"{place} is not an ONNX model: {error}") from None
     if not found.HasField("graph") or not found.graph.output:
         raise GraphError(f"{place} is not an ONNX model: it has no graph with outputs")
+    if not all(isinstance(text, str) for text in _texts(found.graph)):
+        raise GraphError(f"{place} is not an ONNX model: a name in it is not UTF-8")
     return found
+
+
+def _texts(graph: Any) -> Iterator[object]:
+    """Yield the names in a graph. Those that are not UTF-8 are bytes."""
+    for value in (*graph.input, *graph.output):
+        yield value.name
+        yield from (dimension.dim_param for dimension in value.type.tensor_type.shape.dim)
+    for node in graph.node:
+        yield from (node.name, node.op_type, node.domain, *node.input, *node.output)
+        for attribute in node.attribute:
+            yield from (attribute.name, *_entries(attribute.t))
+    for tensor in graph.initializer:
+        yield from _entries(tensor)
+
+
+def _entries(tensor: Any) -> Iterator[object]:
+    """Yield the name of a tensor and what says where its data are."""
+    yield tensor.name
+    for entry in tensor.external_data:
+        yield from (entry.key, entry.value)
 
 
 def opset(model: Any) -> int:
