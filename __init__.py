@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         ShapeError,
         TofuError,
     )
-    from .importers.onnx import from_onnx
+    from .importers.onnx import export_onnx, from_onnx
     from .operators.audit import audit
     from .operators.declare import Max, Min, Opaque, Prod, Reducer, Sum, load, op, parse
     from .partitioner import Plan, explain, lower
@@ -49,7 +49,7 @@ _HOMES = {
     **dict.fromkeys(("Module", "Context", "cpu", "frontier", "gpu", "partition", "place"), "api"),
     **dict.fromkeys(("ArrayIterator", "Batch", "Batches"), "runtime.data"),
     "audit": "operators.audit",
-    "from_onnx": "importers.onnx",
+    **dict.fromkeys(("export_onnx", "from_onnx"), "importers.onnx"),
     "Executor": "runtime.executor",
     "Timeline": "simulator.timeline",
     "simulate": "simulator.simulate",
@@ -116,8 +116,9 @@ __all__ = [
     "cpu",
     "errors",
     "explain",
-    "frontier",
+    "export_onnx",
     "from_onnx",
+    "frontier",
     "gpu",
     "inference_graph",
     "load",

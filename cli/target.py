@@ -15,8 +15,9 @@ RECIPE = "recipe:"
 def load_model(target: str, batch: int | None, shapes: dict[str, Shape]) -> Model:
     """Return the model that `target` names.
 
-    A function in a Python file is called without arguments and returns a Model or a Symbol; graph files and
-    symbols need `shapes` for their inputs, and ONNX files for those that they leave open. Raises TofuError saying what was expected.
+    A function in a Python file is called without arguments and returns a Model or a Symbol. Graph files and
+    symbols need `shapes` for their inputs, and ONNX files for those that they leave open. Raises TofuError
+    saying what was expected.
     """
     if target.endswith(imported.SUFFIX):
         return imported.load(target, batch, shapes)

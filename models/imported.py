@@ -51,7 +51,9 @@ def load(path: str, batch: int | None = None, shapes: Mapping[str, Shape] | None
         )
     ended = with_loss(found)
     if label.get(ended.label, ended.shape) != ended.shape or set(label) - {ended.label}:
-        raise ShapeError(f"the label of {path} is {ended.label!r} of shape {ended.shape}, but {label} was given")
+        raise ShapeError(
+            f"the label of {path} is {ended.label!r} of shape {ended.shape}, but {label} was given"
+        )
     return Model(
         Path(path).stem, ended.symbol, found.shapes, {ended.label: ended.shape}, values=found.parameters
     )

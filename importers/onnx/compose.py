@@ -19,6 +19,24 @@ from .operand import Constants, Operand, constant
 
 LETTERS = "abcdefgh"
 
+KIND = "__onnx__"
+"""The setting of a node whose description has the meaning of the ONNX operator that it names."""
+
+SAME = {
+    "add": "Add",
+    "sub": "Sub",
+    "mul": "Mul",
+    "div": "Div",
+    "pow": "Pow",
+    "maximum": "Max",
+    "minimum": "Min",
+    "prelu": "PRelu",
+    "matmul": "MatMul",
+    "expand": "Expand",
+    "erf_": "Erf",
+}
+"""By the names of descriptions, the ONNX operators that they are."""
+
 
 def outputs(operator: str | Operator, *operands: Operand, **attributes: Any) -> list[Operand]:
     """Return all outputs of an operator for operands in the order of its arguments and auxiliary states.
@@ -33,8 +51,8 @@ def outputs(operator: str | Operator, *operands: Operand, **attributes: Any) -> 
     slots = (*found.arguments(checked), *found.auxiliary)
     given = dict(zip(slots, operands, strict=True))
     shapes = scope.inferred(found, checked, {slot: each.held for slot, each in given.items()})
-    symbols = {slot: scope.symbol(each) for slot, each in given.items()}
-    made = composed(found, name=scope.claim(scope.prefix + found.name), **symbols, **attributes)
+    symbols = [scope.symbol(each) for each in operands]
+    made = composed(found, *symbols, name=scope.claim(scope.prefix + found.name), **attributes)
     scope.made(made.heads[0].node)
     return [
         Operand(shapes[f"output_{index}"], operands[0].dtype if operands else np.dtype(np.float32), output)
@@ -56,7 +74,9 @@ def parsed(text: str) -> Operator:
 
 def described(text: str, *operands: Operand, **attributes: Any) -> Operand:
     """Return the only output of a description in TDL."""
-    return apply(parsed(text), *operands, **attributes)
+    operator = parsed(text)
+    settings = {KIND: SAME[operator.name]} if operator.name in SAME else {}
+    return apply(operator, *operands, **attributes, **settings)
 
 
 def shaped(operand: Operand, shape: Shape) -> Operand:
@@ -131,7 +151,9 @@ def stretched(operand: Operand, shape: Shape) -> Operand:
     variables = [f"i{axis}" for axis in range(max(len(shape), 1))]
     sized = [f"{variable}={extent}" for variable, extent in zip(variables, shape or (1,), strict=True)]
     read = ", ".join(_indices(operand.held, shape or (1,), variables))
-    return shaped(described(f"def expand(a):\n    return lambda {', '.join(sized)}: a[{read}]", operand), shape)
+    return shaped(
+        described(f"def expand(a):\n    return lambda {', '.join(sized)}: a[{read}]", operand), shape
+    )
 
 
 def scaled(operand: Operand, scale: float, offset: float = 0.0) -> Operand:

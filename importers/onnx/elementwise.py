@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .compose import apply, broadcast, described, elementwise, scaled, stretched
+from .compose import apply, broadcast, described, elementwise, scaled
 from .node import Adapter, OnnxNode
 from .operand import Operand, UnsupportedNodeError, constant
 
@@ -80,14 +80,19 @@ BINARY = {
     "Pow": Binary("pow", "_power", "{0} ** {1}", "_power_scalar", "_rpower_scalar"),
     "Equal": Binary("equal", "_equal", "{0} == {1}", "_equal_scalar", "_equal_scalar"),
     "Greater": Binary("greater", "_greater", "{0} > {1}", "_greater_scalar", "_lesser_scalar"),
-    "GreaterOrEqual": Binary("greater_equal", "_greater_equal", "{0} >= {1}", "_greater_equal_scalar", "_lesser_equal_scalar"),
+    "GreaterOrEqual": Binary(
+        "greater_equal", "_greater_equal", "{0} >= {1}", "_greater_equal_scalar", "_lesser_equal_scalar"
+    ),
     "Less": Binary("less", "_lesser", "{0} < {1}", "_lesser_scalar", "_greater_scalar"),
-    "LessOrEqual": Binary("less_equal", "_lesser_equal", "{0} <= {1}", "_lesser_equal_scalar", "_greater_equal_scalar"),
+    "LessOrEqual": Binary(
+        "less_equal", "_lesser_equal", "{0} <= {1}", "_lesser_equal_scalar", "_greater_equal_scalar"
+    ),
     "And": MUL,
     "Or": MAXIMUM,
     "Xor": NOT_EQUAL,
 }
 SELU = (1.6732632423543772, 1.0507009873554805)
+
 
 def binary(function: Binary, lhs: Operand, rhs: Operand) -> Operand:
     """Return a function of two operands that are stretched to each other."""

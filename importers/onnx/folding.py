@@ -1,4 +1,4 @@
-"""Nodes whose inputs are constants, computed by NumPy when a model is imported: shape arithmetic above all."""
+"""Nodes whose inputs are constants, computed by NumPy at import: shape arithmetic above all."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _range(node: OnnxNode, start: Array, stop: Array, step: Array) -> Array:
     if by == 0 or not np.isfinite([first, last, by]).all():
         raise GraphError(f"a range from {first} to {last} by {by} does not end")
     _check(int(max(np.ceil((last - first) / by), 0)))
-    return np.arange(first, last, by, start.dtype)
+    return np.asarray(np.arange(first, last, by)).astype(start.dtype)
 
 
 def _filled(node: OnnxNode, shape: Array) -> Array:
@@ -129,7 +129,7 @@ def _divide(node: OnnxNode, lhs: Array, rhs: Array) -> Array:
 
 
 def _power(node: OnnxNode, lhs: Array, rhs: Array) -> Array:
-    return np.power(lhs.astype(float) if rhs.dtype.kind == "f" else lhs, rhs).astype(lhs.dtype)
+    return np.asarray(np.power(lhs.astype(float) if rhs.dtype.kind == "f" else lhs, rhs), lhs.dtype)
 
 
 def _reduced(function: Callable[..., Any]) -> Fold:

@@ -124,7 +124,9 @@ def _needed(graph: Any, makers: dict[str, int], taken: Collection[str]) -> list[
             continue
         maker = makers.get(name)
         if maker is None:
-            raise GraphError(f"{reader} reads {escaped(name)!r}, which is neither an input nor made by a node")
+            raise GraphError(
+                f"{reader} reads {escaped(name)!r}, which is neither an input nor made by a node"
+            )
         if maker not in found:
             found.add(maker)
             node = graph.node[maker]
@@ -170,8 +172,8 @@ def check_versions(nodes: Sequence[Any], version: int) -> None:
             same = False
         if not same:
             raise GraphError(
-                f"node {called(node)!r}: {node.op_type} of version {version} of ONNX's operators is not read, "
-                f"only from {OLDEST} on; convert the model by onnx.version_converter"
+                f"node {called(node)!r}: {node.op_type} of version {version} of ONNX's operators is not "
+                f"read, only from {OLDEST} on; convert the model by onnx.version_converter"
             )
 
 
@@ -190,7 +192,8 @@ def check_known(nodes: Sequence[Any], known: Collection[str]) -> None:
     if not first:
         return
     lines = [
-        f"  {kind}: {', '.join(map(repr, names[:3]))}" + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+        f"  {kind}: {', '.join(map(repr, names[:3]))}"
+        + (f" and {len(names) - 3} more" if len(names) > 3 else "")
         for kind, names in sorted(first.items())
     ]
     kind = min(first)

@@ -13,7 +13,6 @@ import numpy as np
 from ...analyzer.indices.region import Shape
 from ...dataflow.builder import Names
 from ...dataflow.naming import NameScope
-from ...dataflow.node import Entry
 from ...dataflow.symbol import Symbol
 from ...dataflow.symbol.compose import variable
 from ...errors import GraphError, TofuError
@@ -195,10 +194,10 @@ class _Importer:
         if folded is not None:
             return [replace(each, name=name) for each in folded]
         if kind_of(proto) not in self.adapters:
-            unknown = next((n for n, each in zip(node.names, node.inputs) if each and each.known is None), "")
+            named = zip(node.names, node.inputs, strict=True)
+            unknown = next((each for each, operand in named if operand and operand.known is None), "")
             raise UnknownValueError(
-                f"input {unknown!r} is not a constant; such a node is computed only when the model is imported",
-                unknown,
+                f"input {unknown!r} is not a constant, and such a node is computed only at import", unknown
             )
         self.constants.begin(name)
         made = list(self.adapters[kind_of(proto)](node))

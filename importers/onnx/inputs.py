@@ -32,7 +32,9 @@ def declared(value: Any) -> tuple[Dimension, ...] | None:
     for dimension in tensor.shape.dim:
         if dimension.HasField("dim_value"):
             if dimension.dim_value < 1:
-                raise GraphError(f"input {name!r} has an extent of {dimension.dim_value}; extents are from 1 on")
+                raise GraphError(
+                    f"input {name!r} has an extent of {dimension.dim_value}; extents are from 1 on"
+                )
             found.append(int(dimension.dim_value))
         else:
             found.append(escaped(dimension.dim_param) or None)
@@ -51,7 +53,9 @@ def input_shapes(
     wanted = {escaped(value.name): declared(value) for value in values}
     for name in given:
         if name not in wanted:
-            raise ShapeError(f"a shape is given for {name!r}, which is not an input{alternatives(name, wanted)}")
+            raise ShapeError(
+                f"a shape is given for {name!r}, which is not an input{alternatives(name, wanted)}"
+            )
     extents: dict[str, int] = {}
     known = {name: _given(name, given[name], wanted[name], extents) for name in wanted if name in given}
     if batch is not None:
@@ -84,7 +88,7 @@ def _given(
         fixed = extents.setdefault(dimension, extent) if isinstance(dimension, str) else dimension
         if fixed is not None and fixed != extent:
             raise ShapeError(
-                f"dimension {axis} of {name!r} is {fixed} ({show(wanted)} in the file), but {extent} was given"
+                f"dimension {axis} of {name!r} is {fixed} ({show(wanted)} in the file), but {extent} is given"
             )
     return found
 
@@ -100,8 +104,8 @@ def _closed(name: str, wanted: tuple[Dimension, ...] | None, extents: Mapping[st
             called = f" ({dimension})" if dimension else ""
             example = tuple(8 if not isinstance(each, int) else each for each in wanted)
             raise ShapeError(
-                f"dimension {axis}{called} of {name!r} is open: the file has {show(wanted)}; give all extents, "
-                f"for example shapes={{{name!r}: {example}}} or --shape "
+                f"dimension {axis}{called} of {name!r} is open: the file has {show(wanted)}; give all "
+                f"extents, for example shapes={{{name!r}: {example}}} or --shape "
                 f"{name}={','.join(map(str, example))}"
             )
         found.append(extent)
@@ -112,4 +116,3 @@ def show(wanted: Sequence[Dimension]) -> str:
     """Return dimensions for a message: `(N, 3, ?)`."""
     inside = ", ".join("?" if each is None else str(each) for each in wanted)
     return f"({inside},)" if len(wanted) == 1 else f"({inside})"
-

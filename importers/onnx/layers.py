@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from .compose import apply, described, outputs, reshape
+from .compose import apply, outputs, reshape
 from .elementwise import ADD, MUL, binary
 from .node import Adapter, OnnxNode
 from .operand import Operand, UnsupportedNodeError, constant

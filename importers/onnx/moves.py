@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from .compose import LETTERS, apply, broadcast, described, outputs, reshape, shaped, stretched
+from .compose import apply, broadcast, described, outputs, reshape, stretched
 from .node import Adapter, OnnxNode
 from .operand import Operand, UnsupportedNodeError, constant
 
@@ -69,9 +69,8 @@ def transposed(data: Operand, axes: Sequence[int]) -> Operand:
 def reshaped(node: OnnxNode) -> Sequence[Operand]:
     """Return another shape, in which 0 keeps a dimension."""
     shape = list(node.integers("shape", 1))
-    if node.integer("allowzero", 0):
-        if 0 in shape:
-            raise UnsupportedNodeError("tensor without elements")
+    if node.integer("allowzero", 0) and 0 in shape:
+        raise UnsupportedNodeError("tensor without elements")
     for axis, extent in enumerate(shape):
         if extent == 0:
             if axis >= node[0].ndim:
@@ -143,7 +142,9 @@ def gather_elements(node: OnnxNode) -> Sequence[Operand]:
     extent = data.shape[axis]
     at = [*variables[:axis], f"where({place} < 0, {place} + {extent}, {place})", *variables[axis + 1 :]]
     sized = ", ".join(f"{v}={e}" for v, e in zip(variables, indices.shape, strict=True))
-    return [described(f"def gather_elements(a, b):\n    return lambda {sized}: a[{', '.join(at)}]", data, indices)]
+    return [
+        described(f"def gather_elements(a, b):\n    return lambda {sized}: a[{', '.join(at)}]", data, indices)
+    ]
 
 
 def scatter(node: OnnxNode) -> Sequence[Operand]:

@@ -78,7 +78,7 @@ class OnnxNode:
         return given.decode("utf-8", "replace") if isinstance(given, bytes) else str(given)
 
     def axis(self, default: int, rank: int | None = None) -> int:
-        """Return the attribute `axis`, counted from the front. Raises UnsupportedNodeError if there is none."""
+        """Return the attribute `axis`, counted from the front. Raises UnsupportedNodeError."""
         rank = self[0].ndim if rank is None else rank
         given = self.integer("axis", default)
         if not -rank <= given < rank:

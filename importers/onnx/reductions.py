@@ -24,7 +24,9 @@ REDUCTIONS = {
 BEFORE = {"ReduceL1": "abs", "ReduceSumSquare": "square", "ReduceLogSumExp": "exp"}
 """The function of elements that each node sums."""
 
-ATTENTION = frozenset({"is_causal", "kv_num_heads", "q_num_heads", "qk_matmul_output_mode", "scale", "softcap"})
+ATTENTION = frozenset(
+    {"is_causal", "kv_num_heads", "q_num_heads", "qk_matmul_output_mode", "scale", "softcap"}
+)
 """The attributes of Attention that are read."""
 
 
@@ -141,9 +143,9 @@ def gemm(node: OnnxNode) -> Sequence[Operand]:
         raise UnsupportedNodeError(f"Gemm of {node[0].shape} and {node[1].shape}")
     columns = node[1].shape[0 if flags["transpose_b"] else 1]
     biased = node.has(2) and node[2].shape == (columns,)
-    if flags == {"transpose_a": False, "transpose_b": True} and alpha == beta == 1:
-        if not node.has(2) or biased:
-            return [apply("FullyConnected", *node.given, num_hidden=columns, no_bias=not node.has(2))]
+    plain = flags == {"transpose_a": False, "transpose_b": True} and alpha == beta == 1
+    if plain and (biased or not node.has(2)):
+        return [apply("FullyConnected", *node.given, num_hidden=columns, no_bias=not biased)]
     product = scaled(apply("dot", node[0], node[1], **flags), alpha)
     return [binary(ADD, product, scaled(node[2], beta)) if node.has(2) else product]
 
@@ -161,7 +163,8 @@ def einsum(node: OnnxNode) -> Sequence[Operand]:
         raise UnsupportedNodeError(f"Einsum with the equation {equation!r:.80}")
     names = [f"x{place}" for place in range(len(terms))]
     reads = [
-        f"{name}[{', '.join(f'v_{letter}' for letter in term)}]" for name, term in zip(names, terms, strict=True)
+        f"{name}[{', '.join(f'v_{letter}' for letter in term)}]"
+        for name, term in zip(names, terms, strict=True)
     ]
     summed = [letter for letter in dict.fromkeys(letters) if letter not in result]
     body = " * ".join(reads)

@@ -1,4 +1,4 @@
-"""Tensors of ONNX files as arrays. Nothing is taken at its word: sizes are compared before memory is taken."""
+"""Tensors of ONNX files as arrays. Sizes are compared with what the file has before memory is taken."""
 
 from __future__ import annotations
 
@@ -51,7 +51,9 @@ def read_tensor(proto: Any, folder: Path | None) -> Array:
     if dtype is None:
         raise GraphError(f"{place} has elements of type {proto.data_type}, which cannot be read; use numbers")
     if min(shape, default=0) < 0 or prod(shape) > MOST_ELEMENTS:
-        raise GraphError(f"{place} has shape {shape}; extents are from 0 on, with at most {MOST_ELEMENTS:,} elements")
+        raise GraphError(
+            f"{place} has shape {shape}; extents are from 0 on, with at most {MOST_ELEMENTS:,} elements"
+        )
     if proto.HasField("segment"):
         raise GraphError(f"{place} is a segment of a tensor; save the model with whole tensors")
     stored = np.dtype(np.uint16) if proto.data_type == onnx.TensorProto.BFLOAT16 else dtype
@@ -76,7 +78,9 @@ def _listed(proto: Any, shape: tuple[int, ...], dtype: np.dtype[Any], place: str
     if proto.data_type == onnx.TensorProto.BFLOAT16:
         listed = proto.int32_data
     if len(listed) != prod(shape):
-        raise GraphError(f"{place} of shape {shape} has {prod(shape):,} elements, but the file has {len(listed):,}")
+        raise GraphError(
+            f"{place} of shape {shape} has {prod(shape):,} elements, but the file has {len(listed):,}"
+        )
     array = np.array(listed, np.int64 if dtype.kind in "ib" else None)
     if proto.data_type in (onnx.TensorProto.BFLOAT16, onnx.TensorProto.FLOAT16):
         bits = array.astype(np.uint16).reshape(shape)

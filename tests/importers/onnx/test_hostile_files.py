@@ -29,7 +29,10 @@ def _relu(*nodes: tuple[str, list[str], list[str]], dims: Any = ("N", 4), kept: 
     """Return a model of nodes from `data` to `out`."""
     float32 = onnx.TensorProto.FLOAT
     graph = onnx.helper.make_graph(
-        [onnx.helper.make_node(kind, inputs, outputs, name=f"n{i}") for i, (kind, inputs, outputs) in enumerate(nodes)],
+        [
+            onnx.helper.make_node(kind, inputs, outputs, name=f"n{i}")
+            for i, (kind, inputs, outputs) in enumerate(nodes)
+        ],
         "g",
         [onnx.helper.make_tensor_value_info("data", float32, dims)],
         [onnx.helper.make_tensor_value_info("out", float32, None)],
@@ -55,28 +58,47 @@ ADD = ("Add", ["data", "w"], ["out"])
 FOUR = onnx.numpy_helper.from_array(np.ones(4, np.float32), "w")
 HUGE = onnx.numpy_helper.from_array(np.array([1 << 40, 4]), "s")
 BAD: dict[str, tuple[Any, str]] = {
-    "a cycle": (_relu(("Add", ["data", "b"], ["a"]), ("Relu", ["a"], ["b"]), ("Relu", ["b"], ["out"])), "a cycle: 'n0'"),
-    "two nodes make one name": (_relu(("Relu", ["data"], ["out"]), ("Abs", ["data"], ["out"])), "exists already"),
+    "a cycle": (
+        _relu(("Add", ["data", "b"], ["a"]), ("Relu", ["a"], ["b"]), ("Relu", ["b"], ["out"])),
+        "a cycle: 'n0'",
+    ),
+    "two nodes make one name": (
+        _relu(("Relu", ["data"], ["out"]), ("Abs", ["data"], ["out"])),
+        "exists already",
+    ),
     "two initializers of one name": (_relu(ADD, kept=[FOUR, FOUR]), "two initializers are named 'w'"),
     "a missing initializer": (_relu(ADD), "reads 'w', which is neither"),
     "a missing output": (_relu(("Relu", ["data"], ["other"])), "reads 'out', which is neither"),
     "a gigabyte in four bytes": (_relu(ADD, kept=[_claimed(1 << 28)]), "takes 1,073,741,824 bytes, but"),
     "more elements than there are": (_relu(ADD, kept=[_claimed(1 << 40, 1 << 40)]), "extents are from 0 on"),
     "a negative extent": (_relu(ADD, kept=[_claimed(-4)]), "extents are from 0 on"),
-    "an input that is too large": (_relu(("Relu", ["data"], ["out"]), dims=(1 << 40, 1 << 20)), "is the most"),
+    "an input that is too large": (
+        _relu(("Relu", ["data"], ["out"]), dims=(1 << 40, 1 << 20)),
+        "is the most",
+    ),
     "an input without elements": (_relu(("Relu", ["data"], ["out"]), dims=(0, 4)), "has an extent of 0"),
     "a constant that grows": (
-        _relu(("ConstantOfShape", ["s"], ["a"]), ("Add", ["data", "a"], ["out"]), kept=[HUGE]), "is the most"),
+        _relu(("ConstantOfShape", ["s"], ["a"]), ("Add", ["data", "a"], ["out"]), kept=[HUGE]),
+        "is the most",
+    ),
     "a list that is too short": (
-        _relu(ADD, kept=[onnx.TensorProto(name="w", data_type=1, dims=[9], float_data=[1.0])]), "9 elements, but"),
+        _relu(ADD, kept=[onnx.TensorProto(name="w", data_type=1, dims=[9], float_data=[1.0])]),
+        "9 elements, but",
+    ),
     "text for numbers": (
-        _relu(ADD, kept=[onnx.TensorProto(name="w", data_type=8, dims=[1], string_data=[b"x"])]), "type 8"),
+        _relu(ADD, kept=[onnx.TensorProto(name="w", data_type=8, dims=[1], string_data=[b"x"])]),
+        "type 8",
+    ),
     "an unknown operator": (
-        _relu(("Loop", ["data"], ["a"]), ("NonZero", ["a"], ["out"])), "Loop: 'n0'\n  NonZero: 'n1'\ndescribe each"),
+        _relu(("Loop", ["data"], ["a"]), ("NonZero", ["a"], ["out"])),
+        "Loop: 'n0'\n  NonZero: 'n1'\ndescribe each",
+    ),
     "shapes that do not fit": (
-        _relu(ADD, kept=[onnx.numpy_helper.from_array(np.ones(3, np.float32), "w")]), "do not fit each other"),
+        _relu(ADD, kept=[onnx.numpy_helper.from_array(np.ones(3, np.float32), "w")]),
+        "do not fit each other",
+    ),
     "too few inputs": (_relu(("Add", ["data"], ["out"])), "not as ONNX defines it"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", BAD)
@@ -145,7 +167,9 @@ def _short(folder: Path) -> str:
         (lambda folder: "none", "No such file"),
     ],
 )
-def test_external_data_lie_inside_the_folder(tmp_path: Path, make: Callable[[Path], str], message: str) -> None:
+def test_external_data_lie_inside_the_folder(
+    tmp_path: Path, make: Callable[[Path], str], message: str
+) -> None:
     (tmp_path / "model").mkdir()
     model = _relu(ADD, kept=[_external(make(tmp_path))])
     path = tmp_path / "model" / "m.onnx"

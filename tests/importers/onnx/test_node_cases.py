@@ -124,7 +124,7 @@ def _outcome(case: NodeCase) -> str | None:
 
 
 def _computed(case: NodeCase) -> list[Array]:
-    """Import and compute a case. Inputs whose values decide shapes become initializers, one after the other."""
+    """Import and compute a case. Inputs whose values decide shapes become initializers."""
     model = onnx.ModelProto()
     model.CopyFrom(case.model)
     empty = {name: array for name, array in case.inputs.items() if 0 in array.shape}
@@ -142,7 +142,9 @@ def _computed(case: NodeCase) -> list[Array]:
                 raise
             model.graph.initializer.append(onnx.numpy_helper.from_array(case.inputs[error.name], error.name))
     values = {name: array.reshape(array.shape or (1,)) for name, array in case.inputs.items()}
-    wide = {name: array if array.dtype in FLOATS else array.astype(np.float64) for name, array in values.items()}
+    wide = {
+        name: array if array.dtype in FLOATS else array.astype(np.float64) for name, array in values.items()
+    }
     variables = {*imported.symbol.list_arguments(), *imported.symbol.list_auxiliary_states()}
     with np.errstate(all="ignore"):
         return evaluate(

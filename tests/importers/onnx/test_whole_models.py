@@ -66,7 +66,9 @@ def test_outputs_are_those_of_the_reference(name: str, tmp_path: Path) -> None:
 QUICK = ("mlp", "lenet", "recommender")
 
 
-@pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in MODELS])
+@pytest.mark.parametrize(
+    "name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in MODELS]
+)
 def test_a_step_over_eight_workers_is_that_of_one(name: str, tmp_path: Path) -> None:
     path = tmp_path / "model.onnx"
     onnx.save(MODELS[name](), path)
@@ -75,7 +77,12 @@ def test_a_step_over_eight_workers_is_that_of_one(name: str, tmp_path: Path) -> 
     feeds = _feeds(MODELS[name]())
     ((label, shape),) = model.labels.items()
     classes = np.arange(int(np.prod(shape))).reshape(shape) % 2
-    values = {**model.values, **feeds, label: classes.astype(np.float32), "learning_rate": np.full(1, 0.1, "f")}
+    values = {
+        **model.values,
+        **feeds,
+        label: classes.astype(np.float32),
+        "learning_rate": np.full(1, 0.1, "f"),
+    }
     trained = [t.name for t in graph.tensors if t.name in model.values and t.name in model.parameters]
     one, eight = (_run(graph, workers, values, trained) for workers in (1, 8))
     for each in trained:

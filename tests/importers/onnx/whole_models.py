@@ -38,31 +38,53 @@ class Writer:
 
     def linear(self, data: str, name: str, inside: int, outside: int) -> str:
         """Multiply by a matrix and add a bias, as torch exports a Linear of three dimensions."""
-        product = self.node("MatMul", data, self.weight(f"{name}.weight", inside, outside), name=f"/{name}/MatMul")
+        product = self.node(
+            "MatMul", data, self.weight(f"{name}.weight", inside, outside), name=f"/{name}/MatMul"
+        )
         added: str = self.node("Add", product, self.weight(f"{name}.bias", outside), name=f"/{name}/Add")
         return added
 
-    def convolution(self, data: str, name: str, inside: int, outside: int, kernel: int, **attributes: Any) -> str:
+    def convolution(
+        self, data: str, name: str, inside: int, outside: int, kernel: int, **attributes: Any
+    ) -> str:
         groups = attributes.get("group", 1)
         weight = self.weight(f"{name}.weight", outside, inside // groups, kernel, kernel)
-        found: str = self.node("Conv", data, weight, self.weight(f"{name}.bias", outside), name=f"/{name}/Conv",
-                               kernel_shape=[kernel, kernel], pads=[kernel // 2] * 4, **attributes)  # fmt: skip
+        found: str = self.node(
+            "Conv",
+            data,
+            weight,
+            self.weight(f"{name}.bias", outside),
+            name=f"/{name}/Conv",
+            kernel_shape=[kernel, kernel],
+            pads=[kernel // 2] * 4,
+            **attributes,
+        )
         return found
 
     def normalised(self, data: str, name: str, channels: int) -> str:
         """Apply BatchNormalization."""
         positive = np.abs(self.generator.standard_normal(channels)).astype(np.float32) + np.float32(0.5)
         found: str = self.node(
-            "BatchNormalization", data, self.weight(f"{name}.weight", channels), self.weight(f"{name}.bias", channels),
-            self.weight(f"{name}.running_mean", channels), self.value(f"{name}.running_var", positive),
+            "BatchNormalization",
+            data,
+            self.weight(f"{name}.weight", channels),
+            self.weight(f"{name}.bias", channels),
+            self.weight(f"{name}.running_mean", channels),
+            self.value(f"{name}.running_var", positive),
             name=f"/{name}/BatchNormalization",
-        )  # fmt: skip
+        )
         return found
 
     def layer_normalised(self, data: str, name: str, width: int) -> str:
         scale = self.value(f"{name}.weight", np.ones(width, np.float32))
-        found: str = self.node("LayerNormalization", data, scale, self.weight(f"{name}.bias", width),
-                               name=f"/{name}/LayerNormalization", axis=-1)  # fmt: skip
+        found: str = self.node(
+            "LayerNormalization",
+            data,
+            scale,
+            self.weight(f"{name}.bias", width),
+            name=f"/{name}/LayerNormalization",
+            axis=-1,
+        )
         return found
 
     def attention(self, data: str, name: str, width: int, heads: int, mask: str | None = None) -> str:
@@ -77,11 +99,16 @@ class Writer:
         inner = self.integers(f"{name}.heads", heads, width // heads)
         split = self.node("Concat", *sizes, inner, axis=0)
         query, key, value = (
-            self.node("Transpose", self.node("Reshape", self.linear(data, f"{name}.{part}", width, width), split),
-                      perm=[0, 2, 3, 1] if part == "key" else [0, 2, 1, 3])
+            self.node(
+                "Transpose",
+                self.node("Reshape", self.linear(data, f"{name}.{part}", width, width), split),
+                perm=[0, 2, 3, 1] if part == "key" else [0, 2, 1, 3],
+            )
             for part in ("query", "key", "value")
-        )  # fmt: skip
-        scale = self.node("Constant", value=numpy_helper.from_array(np.array((width // heads) ** -0.5, np.float32)))
+        )
+        scale = self.node(
+            "Constant", value=numpy_helper.from_array(np.array((width // heads) ** -0.5, np.float32))
+        )
         scores = self.node("Mul", self.node("MatMul", query, key), scale)
         if mask is not None:
             scores = self.node("Add", scores, mask)
@@ -120,9 +147,13 @@ class Writer:
 
 def mlp() -> Any:
     w = Writer()
-    hidden = w.node("Gemm", "data", w.weight("fc1.weight", 32, 16), w.weight("fc1.bias", 32), transB=1, name="/fc1/Gemm")
+    hidden = w.node(
+        "Gemm", "data", w.weight("fc1.weight", 32, 16), w.weight("fc1.bias", 32), transB=1, name="/fc1/Gemm"
+    )
     hidden = w.node("Relu", hidden)
-    output = w.node("Gemm", hidden, w.weight("fc2.weight", 10, 32), w.weight("fc2.bias", 10), transB=1, name="/fc2/Gemm")
+    output = w.node(
+        "Gemm", hidden, w.weight("fc2.weight", 10, 32), w.weight("fc2.bias", 10), transB=1, name="/fc2/Gemm"
+    )
     return w.model(output, data=["N", 16])
 
 
@@ -133,7 +164,9 @@ def lenet() -> Any:
     found = w.node("Tanh", w.convolution(found, "conv2", 6, 16, 3))
     found = w.node("AveragePool", found, kernel_shape=[2, 2], strides=[2, 2])
     found = w.node("Flatten", found)
-    found = w.node("Gemm", found, w.weight("fc.weight", 10, 144, scale=0.1), w.weight("fc.bias", 10), transB=1)
+    found = w.node(
+        "Gemm", found, w.weight("fc.weight", 10, 144, scale=0.1), w.weight("fc.bias", 10), transB=1
+    )
     return w.model(w.node("LogSoftmax", found, axis=1), data=["N", 1, 12, 12])
 
 
@@ -155,7 +188,10 @@ def mobilenet() -> Any:
     found = w.convolution(found, "depthwise", 16, 16, 3, group=16)
     found = w.node("HardSwish", w.normalised(found, "bn2", 16))
     pooled = w.node("ReduceMean", found, axes=[2, 3], keepdims=1)
-    gate = w.node("HardSigmoid", w.convolution(w.node("Relu", w.convolution(pooled, "squeeze", 16, 8, 1)), "excite", 8, 16, 1))
+    gate = w.node(
+        "HardSigmoid",
+        w.convolution(w.node("Relu", w.convolution(pooled, "squeeze", 16, 8, 1)), "excite", 8, 16, 1),
+    )
     found = w.normalised(w.convolution(w.node("Mul", found, gate), "project", 16, 8, 1), "bn3", 8)
     found = w.node("ReduceMean", w.added(found, "data"), axes=[2, 3], keepdims=0)
     return w.model(w.linear(found, "fc", 8, 10), data=["N", 8, 6, 6])
@@ -169,7 +205,10 @@ def gpt() -> Any:
     start, step = w.value("start", np.array(0, np.int64)), w.value("step", np.array(1, np.int64))
     places = w.node("Unsqueeze", w.node("Range", start, count, step), w.integers("front", 0))
     found = w.added(found, w.node("Gather", w.weight("wpe.weight", length, width), places, axis=0))
-    mask = w.node("Constant", value=numpy_helper.from_array(np.triu(np.full((1, 1, length, length), -1e9, np.float32), 1)))
+    mask = w.node(
+        "Constant",
+        value=numpy_helper.from_array(np.triu(np.full((1, 1, length, length), -1e9, np.float32), 1)),
+    )
     found = w.added(found, w.attention(w.layer_normalised(found, "ln1", width), "attn", width, 2, mask))
     found = w.added(found, w.feed_forward(w.layer_normalised(found, "ln2", width), "mlp", width))
     found = w.layer_normalised(found, "ln_f", width)
@@ -178,7 +217,11 @@ def gpt() -> Any:
 
 def lstm() -> Any:
     w, hidden = Writer(), 8
-    parameters = [w.weight("W", 2, 4 * hidden, 6), w.weight("R", 2, 4 * hidden, hidden), w.weight("B", 2, 8 * hidden)]
+    parameters = [
+        w.weight("W", 2, 4 * hidden, 6),
+        w.weight("R", 2, 4 * hidden, hidden),
+        w.weight("B", 2, 8 * hidden),
+    ]
     steps = w.node("Transpose", "data", perm=[1, 0, 2])
     every = w.node("LSTM", steps, *parameters, hidden_size=hidden, direction="bidirectional")
     every = w.node("Reshape", w.node("Transpose", every, perm=[0, 2, 1, 3]), w.integers("shape", 0, 0, -1))
@@ -188,8 +231,14 @@ def lstm() -> Any:
 
 def vit() -> Any:
     w, width = Writer(), 16
-    patches = w.node("Conv", "data", w.weight("patch.weight", width, 3, 4, 4), w.weight("patch.bias", width),
-                     kernel_shape=[4, 4], strides=[4, 4])  # fmt: skip
+    patches = w.node(
+        "Conv",
+        "data",
+        w.weight("patch.weight", width, 3, 4, 4),
+        w.weight("patch.bias", width),
+        kernel_shape=[4, 4],
+        strides=[4, 4],
+    )
     flat = w.node("Transpose", w.node("Reshape", patches, w.integers("flat", 0, width, -1)), perm=[0, 2, 1])
     batch = w.node("Slice", w.node("Shape", flat), w.integers("s", 0), w.integers("e", 1))
     whole = w.node("Concat", batch, w.integers("rest", 1, width), axis=0)
@@ -204,9 +253,18 @@ def vit() -> Any:
 def unet() -> Any:
     w = Writer()
     outer = w.node("Relu", w.convolution("data", "down1", 3, 8, 3))
-    inner = w.node("Relu", w.convolution(w.node("MaxPool", outer, kernel_shape=[2, 2], strides=[2, 2]), "down2", 8, 16, 3))
-    up = w.node("ConvTranspose", inner, w.weight("up.weight", 16, 8, 2, 2), w.weight("up.bias", 8),
-                kernel_shape=[2, 2], strides=[2, 2])  # fmt: skip
+    inner = w.node(
+        "Relu",
+        w.convolution(w.node("MaxPool", outer, kernel_shape=[2, 2], strides=[2, 2]), "down2", 8, 16, 3),
+    )
+    up = w.node(
+        "ConvTranspose",
+        inner,
+        w.weight("up.weight", 16, 8, 2, 2),
+        w.weight("up.bias", 8),
+        kernel_shape=[2, 2],
+        strides=[2, 2],
+    )
     scales = w.value("scales", np.array([1, 1, 2, 2], np.float32))
     large = w.node("Resize", inner, "", scales, mode="linear", coordinate_transformation_mode="half_pixel")
     joined = w.node("Concat", outer, up, large, axis=1)
@@ -218,8 +276,14 @@ def recommender() -> Any:
     user = w.node("Gather", w.weight("users.weight", 20, 8), "ids_user", axis=0)
     item = w.node("Gather", w.weight("items.weight", 30, 8), "ids_item", axis=0)
     dense = w.node("Relu", w.linear("data", "bottom", 4, 8))
-    stacked = w.node("Concat", *(w.node("Unsqueeze", each, w.integers(f"axis_{place}", 1))
-                                 for place, each in enumerate((user, item, dense))), axis=1)  # fmt: skip
+    stacked = w.node(
+        "Concat",
+        *(
+            w.node("Unsqueeze", each, w.integers(f"axis_{place}", 1))
+            for place, each in enumerate((user, item, dense))
+        ),
+        axis=1,
+    )
     crossed = w.node("MatMul", stacked, w.node("Transpose", stacked, perm=[0, 2, 1]))
     joined = w.node("Concat", w.node("Flatten", crossed), dense, axis=1)
     score = w.node("Sigmoid", w.linear(w.node("Relu", w.linear(joined, "top1", 17, 8)), "top2", 8, 1))
@@ -230,7 +294,9 @@ def bert() -> Any:
     w, width, length = Writer(), 16, 6
     words = w.node("Gather", w.weight("word.weight", 40, width), "ids", axis=0)
     kinds = w.node("Gather", w.weight("kind.weight", 2, width), "ids_kind", axis=0)
-    found = w.layer_normalised(w.added(w.added(words, kinds), w.weight("place.weight", 1, length, width)), "ln", width)
+    found = w.layer_normalised(
+        w.added(w.added(words, kinds), w.weight("place.weight", 1, length, width)), "ln", width
+    )
     wide = w.node("Unsqueeze", "mask", w.integers("middle", 1, 2))
     one, low = w.value("one", np.array(1, np.float32)), w.value("low", np.array(-10000, np.float32))
     mask = w.node("Mul", w.node("Sub", one, wide), low)
@@ -243,7 +309,6 @@ def bert() -> Any:
 
 
 MODELS: dict[str, Callable[[], Any]] = {
-    each.__name__: each
-    for each in (mlp, lenet, resnet, mobilenet, gpt, lstm, vit, unet, recommender, bert)
+    each.__name__: each for each in (mlp, lenet, resnet, mobilenet, gpt, lstm, vit, unet, recommender, bert)
 }
 """By name, a function that returns the model."""
