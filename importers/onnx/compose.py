@@ -15,7 +15,7 @@ from ...errors import GraphError
 from ...operators.declare import parse
 from ...operators.library import registry
 from ...operators.operator import Operator
-from .operand import Constants, Operand, constant
+from .operand import Constants, OnnxOperand, constant
 
 LETTERS = "abcdefgh"
 
@@ -38,7 +38,7 @@ SAME = {
 """By the names of descriptions, the ONNX operators that they are."""
 
 
-def outputs(operator: str | Operator, *operands: Operand, **attributes: Any) -> list[Operand]:
+def outputs(operator: str | Operator, *operands: OnnxOperand, **attributes: Any) -> list[OnnxOperand]:
     """Return all outputs of an operator for operands in the order of its arguments and auxiliary states.
 
     Raises ShapeError, OperatorError.
@@ -55,12 +55,14 @@ def outputs(operator: str | Operator, *operands: Operand, **attributes: Any) -> 
     made = composed(found, *symbols, name=scope.claim(scope.prefix + found.name), **attributes)
     scope.made(made.heads[0].node)
     return [
-        Operand(shapes[f"output_{index}"], operands[0].dtype if operands else np.dtype(np.float32), output)
+        OnnxOperand(
+            shapes[f"output_{index}"], operands[0].dtype if operands else np.dtype(np.float32), output
+        )
         for index, output in enumerate(made)
     ]
 
 
-def apply(operator: str | Operator, *operands: Operand, **attributes: Any) -> Operand:
+def apply(operator: str | Operator, *operands: OnnxOperand, **attributes: Any) -> OnnxOperand:
     """Return the only output of an operator."""
     (found,) = outputs(operator, *operands, **attributes)
     return found
@@ -72,19 +74,19 @@ def parsed(text: str) -> Operator:
     return parse(text, "importers/onnx")
 
 
-def described(text: str, *operands: Operand, **attributes: Any) -> Operand:
+def described(text: str, *operands: OnnxOperand, **attributes: Any) -> OnnxOperand:
     """Return the only output of a description in TDL."""
     operator = parsed(text)
     settings = {KIND: SAME[operator.name]} if operator.name in SAME else {}
     return apply(operator, *operands, **attributes, **settings)
 
 
-def shaped(operand: Operand, shape: Shape) -> Operand:
+def shaped(operand: OnnxOperand, shape: Shape) -> OnnxOperand:
     """Return an operand under a shape of as many elements that is held in the same way: `()` and `(1,)`."""
-    return Operand(shape, operand.dtype, operand.symbol, operand.array, operand.name, operand.trained)
+    return OnnxOperand(shape, operand.dtype, operand.symbol, operand.array, operand.name, operand.trained)
 
 
-def reshape(operand: Operand, shape: Sequence[int]) -> Operand:
+def reshape(operand: OnnxOperand, shape: Sequence[int]) -> OnnxOperand:
     """Return the same elements under another shape, in which -1 stands for what remains."""
     target = tuple(shape)
     if -1 in target:
@@ -104,15 +106,15 @@ def reshape(operand: Operand, shape: Sequence[int]) -> Operand:
     return shaped(_of_symbol(found), target)
 
 
-def _of_symbol(operand: Operand) -> Operand:
+def _of_symbol(operand: OnnxOperand) -> OnnxOperand:
     """Return an operand whose symbol is made."""
     if operand.symbol is not None:
         return operand
     symbol = Constants.innermost.get().symbol(operand)
-    return Operand(operand.shape, operand.dtype, symbol, operand.array, operand.name, operand.trained)
+    return OnnxOperand(operand.shape, operand.dtype, symbol, operand.array, operand.name, operand.trained)
 
 
-def elementwise(name: str, expression: str, *operands: Operand) -> Operand:
+def elementwise(name: str, expression: str, *operands: OnnxOperand) -> OnnxOperand:
     """Return an expression of the elements of operands that are stretched to each other.
 
     It has a place `{0}`, `{1}`, ... for each. Extents of one are read at index 0, so nothing is copied.
@@ -144,7 +146,7 @@ def broadcast(*shapes: Shape) -> Shape:
         raise GraphError(f"the shapes {', '.join(map(str, shapes))} do not fit each other") from None
 
 
-def stretched(operand: Operand, shape: Shape) -> Operand:
+def stretched(operand: OnnxOperand, shape: Shape) -> OnnxOperand:
     """Return an operand stretched to a shape."""
     if operand.shape == shape:
         return operand
@@ -156,7 +158,7 @@ def stretched(operand: Operand, shape: Shape) -> Operand:
     )
 
 
-def scaled(operand: Operand, scale: float, offset: float = 0.0) -> Operand:
+def scaled(operand: OnnxOperand, scale: float, offset: float = 0.0) -> OnnxOperand:
     """Return `scale` times the operand plus `offset`."""
     found = operand if scale == 1 else apply("_mul_scalar", operand, scalar=scale)
     return found if offset == 0 else apply("_plus_scalar", found, scalar=offset)

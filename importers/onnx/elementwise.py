@@ -10,7 +10,7 @@ import numpy as np
 
 from .compose import apply, broadcast, described, elementwise, scaled
 from .node import Adapter, OnnxNode
-from .operand import Operand, UnsupportedNodeError, constant
+from .operand import OnnxOperand, UnsupportedNodeError, constant
 
 UNARY = {
     "Abs": "abs",
@@ -45,7 +45,7 @@ TEXTS = {
 """Functions that the library does not have. Round goes to the nearest whole number, from halves to even."""
 
 
-class Binary(NamedTuple):
+class PairFunction(NamedTuple):
     """A function of two numbers, in the library and in TDL."""
 
     name: str
@@ -64,27 +64,27 @@ class Binary(NamedTuple):
     """The library's operator whose first number is an attribute."""
 
 
-ADD = Binary("add", "elemwise_add", "{0} + {1}", "_plus_scalar", "_plus_scalar")
-SUB = Binary("sub", "_sub", "{0} - {1}", "_minus_scalar", "_rminus_scalar")
-MUL = Binary("mul", "_mul", "{0} * {1}", "_mul_scalar", "_mul_scalar")
-DIV = Binary("div", "_div", "{0} / {1}", "_div_scalar", "_rdiv_scalar")
-MAXIMUM = Binary("maximum", "_maximum", "maximum({0}, {1})", "_maximum_scalar", "_maximum_scalar")
-MINIMUM = Binary("minimum", "_minimum", "minimum({0}, {1})", "_minimum_scalar", "_minimum_scalar")
-MOD = Binary("mod", "_mod", "{0} % {1}", "_mod_scalar", "_rmod_scalar")
-NOT_EQUAL = Binary("not_equal", "_not_equal", "{0} != {1}", "_not_equal_scalar", "_not_equal_scalar")
+ADD = PairFunction("add", "elemwise_add", "{0} + {1}", "_plus_scalar", "_plus_scalar")
+SUB = PairFunction("sub", "_sub", "{0} - {1}", "_minus_scalar", "_rminus_scalar")
+MUL = PairFunction("mul", "_mul", "{0} * {1}", "_mul_scalar", "_mul_scalar")
+DIV = PairFunction("div", "_div", "{0} / {1}", "_div_scalar", "_rdiv_scalar")
+MAXIMUM = PairFunction("maximum", "_maximum", "maximum({0}, {1})", "_maximum_scalar", "_maximum_scalar")
+MINIMUM = PairFunction("minimum", "_minimum", "minimum({0}, {1})", "_minimum_scalar", "_minimum_scalar")
+MOD = PairFunction("mod", "_mod", "{0} % {1}", "_mod_scalar", "_rmod_scalar")
+NOT_EQUAL = PairFunction("not_equal", "_not_equal", "{0} != {1}", "_not_equal_scalar", "_not_equal_scalar")
 BINARY = {
     "Add": ADD,
     "Sub": SUB,
     "Mul": MUL,
     "Div": DIV,
-    "Pow": Binary("pow", "_power", "{0} ** {1}", "_power_scalar", "_rpower_scalar"),
-    "Equal": Binary("equal", "_equal", "{0} == {1}", "_equal_scalar", "_equal_scalar"),
-    "Greater": Binary("greater", "_greater", "{0} > {1}", "_greater_scalar", "_lesser_scalar"),
-    "GreaterOrEqual": Binary(
+    "Pow": PairFunction("pow", "_power", "{0} ** {1}", "_power_scalar", "_rpower_scalar"),
+    "Equal": PairFunction("equal", "_equal", "{0} == {1}", "_equal_scalar", "_equal_scalar"),
+    "Greater": PairFunction("greater", "_greater", "{0} > {1}", "_greater_scalar", "_lesser_scalar"),
+    "GreaterOrEqual": PairFunction(
         "greater_equal", "_greater_equal", "{0} >= {1}", "_greater_equal_scalar", "_lesser_equal_scalar"
     ),
-    "Less": Binary("less", "_lesser", "{0} < {1}", "_lesser_scalar", "_greater_scalar"),
-    "LessOrEqual": Binary(
+    "Less": PairFunction("less", "_lesser", "{0} < {1}", "_lesser_scalar", "_greater_scalar"),
+    "LessOrEqual": PairFunction(
         "less_equal", "_lesser_equal", "{0} <= {1}", "_lesser_equal_scalar", "_greater_equal_scalar"
     ),
     "And": MUL,
@@ -94,7 +94,7 @@ BINARY = {
 SELU = (1.6732632423543772, 1.0507009873554805)
 
 
-def binary(function: Binary, lhs: Operand, rhs: Operand) -> Operand:
+def binary(function: PairFunction, lhs: OnnxOperand, rhs: OnnxOperand) -> OnnxOperand:
     """Return a function of two operands that are stretched to each other."""
     shape = broadcast(lhs.shape, rhs.shape)
     if rhs.number is not None and lhs.shape == shape:
@@ -106,23 +106,23 @@ def binary(function: Binary, lhs: Operand, rhs: Operand) -> Operand:
     return elementwise(function.name, function.text, lhs, rhs)
 
 
-def folded(function: Binary) -> Adapter:
+def folded(function: PairFunction) -> Adapter:
     """Return a binary operator over any number of inputs."""
     return lambda node: [reduce(lambda lhs, rhs: binary(function, lhs, rhs), node.given)]
 
 
-def mean(node: OnnxNode) -> Sequence[Operand]:
+def mean(node: OnnxNode) -> Sequence[OnnxOperand]:
     (total,) = folded(ADD)(node)
     return [apply("_div_scalar", total, scalar=len(node.inputs))]
 
 
-def quotient(node: OnnxNode) -> Sequence[Operand]:
+def quotient(node: OnnxNode) -> Sequence[OnnxOperand]:
     """Return quotients; those of whole numbers are rounded towards zero."""
     found = binary(DIV, node[0], node[1])
     return [apply("trunc", found) if node[0].dtype.kind in "iu" else found]
 
 
-def modulo(node: OnnxNode) -> Sequence[Operand]:
+def modulo(node: OnnxNode) -> Sequence[OnnxOperand]:
     """Return remainders with the divisor's sign or, as in C, the dividend's."""
     if not node.integer("fmod", 0):
         return [binary(MOD, node[0], node[1])]
@@ -130,65 +130,65 @@ def modulo(node: OnnxNode) -> Sequence[Operand]:
     return [binary(MUL, apply("sign", node[0]), size)]
 
 
-def identity(node: OnnxNode) -> Sequence[Operand]:
+def identity(node: OnnxNode) -> Sequence[OnnxOperand]:
     return [node[0]]
 
 
-def elu(node: OnnxNode) -> Sequence[Operand]:
+def elu(node: OnnxNode) -> Sequence[OnnxOperand]:
     return [apply("LeakyReLU", node[0], act_type="elu", slope=node.number("alpha", 1.0))]
 
 
-def selu(node: OnnxNode) -> Sequence[Operand]:
+def selu(node: OnnxNode) -> Sequence[OnnxOperand]:
     alpha, gamma = node.number("alpha", SELU[0]), node.number("gamma", SELU[1])
     if (alpha, gamma) == SELU:
         return [apply("LeakyReLU", node[0], act_type="selu")]
     return [scaled(apply("LeakyReLU", node[0], act_type="elu", slope=alpha), gamma)]
 
 
-def celu(node: OnnxNode) -> Sequence[Operand]:
+def celu(node: OnnxNode) -> Sequence[OnnxOperand]:
     alpha = node.number("alpha", 1.0)
     unit = apply("LeakyReLU", scaled(node[0], 1 / alpha), act_type="elu", slope=1.0)
     return [scaled(unit, alpha)]
 
 
-def leaky_relu(node: OnnxNode) -> Sequence[Operand]:
+def leaky_relu(node: OnnxNode) -> Sequence[OnnxOperand]:
     return [apply("LeakyReLU", node[0], act_type="leaky", slope=node.number("alpha", 0.01))]
 
 
-def prelu(node: OnnxNode) -> Sequence[Operand]:
+def prelu(node: OnnxNode) -> Sequence[OnnxOperand]:
     return [elementwise("prelu", "where({0} > 0, {0}, {0} * {1})", node[0], node[1])]
 
 
-def gelu(node: OnnxNode) -> Sequence[Operand]:
+def gelu(node: OnnxNode) -> Sequence[OnnxOperand]:
     if node.text("approximate", "none") == "none":
         return [apply("gelu", node[0])]
     cubic = "0.7978845608028654 * (x[*i] + 0.044715 * x[*i] * x[*i] * x[*i])"
     return [described(f"def gelu_tanh(x):\n    return lambda *i: 0.5 * x[*i] * (1 + tanh({cubic}))", node[0])]
 
 
-def hard_sigmoid(node: OnnxNode) -> Sequence[Operand]:
+def hard_sigmoid(node: OnnxNode) -> Sequence[OnnxOperand]:
     line = scaled(node[0], node.number("alpha", 0.2), node.number("beta", 0.5))
     return [apply("clip", line, a_min=0.0, a_max=1.0)]
 
 
-def hard_swish(node: OnnxNode) -> Sequence[Operand]:
+def hard_swish(node: OnnxNode) -> Sequence[OnnxOperand]:
     return [apply("_mul", node[0], apply("clip", scaled(node[0], 1 / 6, 0.5), a_min=0.0, a_max=1.0))]
 
 
-def swish(node: OnnxNode) -> Sequence[Operand]:
+def swish(node: OnnxNode) -> Sequence[OnnxOperand]:
     return [apply("_mul", node[0], apply("sigmoid", scaled(node[0], node.number("alpha", 1.0))))]
 
 
-def mish(node: OnnxNode) -> Sequence[Operand]:
+def mish(node: OnnxNode) -> Sequence[OnnxOperand]:
     return [apply("_mul", node[0], apply("tanh", apply("Activation", node[0], act_type="softrelu")))]
 
 
-def thresholded(node: OnnxNode) -> Sequence[Operand]:
+def thresholded(node: OnnxNode) -> Sequence[OnnxOperand]:
     above = apply("_greater_scalar", node[0], scalar=node.number("alpha", 1.0))
     return [apply("_mul", node[0], above)]
 
 
-def shrink(node: OnnxNode) -> Sequence[Operand]:
+def shrink(node: OnnxNode) -> Sequence[OnnxOperand]:
     bias, limit = node.number("bias", 0.0), node.number("lambd", 0.5)
     above = apply("_greater_scalar", node[0], scalar=limit)
     below = apply("_lesser_scalar", node[0], scalar=-limit)
@@ -196,7 +196,7 @@ def shrink(node: OnnxNode) -> Sequence[Operand]:
     return [apply("elemwise_add", apply("_mul", above, scaled(node[0], 1, -bias)), raised)]
 
 
-def clip(node: OnnxNode) -> Sequence[Operand]:
+def clip(node: OnnxNode) -> Sequence[OnnxOperand]:
     """Return numbers within bounds, each of which may be left out or infinite."""
     bounds = [
         float(node.value(position).reshape(())) if node.has(position) else node.number(name, free)
@@ -211,11 +211,11 @@ def clip(node: OnnxNode) -> Sequence[Operand]:
     return [apply("_minimum_scalar", found, scalar=high) if np.isfinite(high) else found]
 
 
-def where(node: OnnxNode) -> Sequence[Operand]:
+def where(node: OnnxNode) -> Sequence[OnnxOperand]:
     return [elementwise("where", "where({0} != 0, {1}, {2})", node[0], node[1], node[2])]
 
 
-def cast(node: OnnxNode) -> Sequence[Operand]:
+def cast(node: OnnxNode) -> Sequence[OnnxOperand]:
     """Return numbers in another type. Graphs compute in one type, so that only rounding is left."""
     from .tensors import element_type
 
@@ -231,15 +231,15 @@ def cast(node: OnnxNode) -> Sequence[Operand]:
     return [apply("trunc", node[0]) if node[0].dtype.kind == "f" else node[0]]
 
 
-def negation(node: OnnxNode) -> Sequence[Operand]:
+def negation(node: OnnxNode) -> Sequence[OnnxOperand]:
     return [apply("_equal_scalar", node[0], scalar=0)]
 
 
-def not_a_number(node: OnnxNode) -> Sequence[Operand]:
+def not_a_number(node: OnnxNode) -> Sequence[OnnxOperand]:
     return [apply("_not_equal", node[0], node[0])]
 
 
-def infinite(node: OnnxNode) -> Sequence[Operand]:
+def infinite(node: OnnxNode) -> Sequence[OnnxOperand]:
     """Return what lies beyond the largest number of the type; attributes are finite."""
     largest = float(np.finfo(node[0].dtype).max)
     above = apply("_greater_scalar", node[0], scalar=largest)
@@ -249,7 +249,7 @@ def infinite(node: OnnxNode) -> Sequence[Operand]:
     return [apply("_maximum", above, below) if node.integer("detect_positive", 1) else below]
 
 
-def constant_node(node: OnnxNode) -> Sequence[Operand]:
+def constant_node(node: OnnxNode) -> Sequence[OnnxOperand]:
     """Return the tensor, number or list of numbers of a Constant."""
     for name, dtype in (("value", None), ("value_float", np.float32), ("value_floats", np.float32),
                         ("value_int", np.int64), ("value_ints", np.int64)):  # fmt: skip
@@ -270,7 +270,7 @@ def _text(kind: str, expression: str) -> Adapter:
     return lambda node: [described(text, node[0])]
 
 
-def _binary(function: Binary) -> Adapter:
+def _binary(function: PairFunction) -> Adapter:
     """Return the adapter of an operator of two inputs that ONNX broadcasts against each other."""
     return lambda node: [binary(function, node[0], node[1])]
 

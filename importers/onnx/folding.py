@@ -11,7 +11,7 @@ import numpy as np
 
 from ...errors import GraphError
 from .node import OnnxNode
-from .operand import Array, Operand, constant
+from .operand import Array, OnnxOperand, constant
 
 MOST_FOLDED = 1 << 26
 """A constant that would have more elements is refused."""
@@ -20,7 +20,7 @@ Fold = Callable[..., Any]
 """Computes a node's output from the node and the arrays of its inputs."""
 
 
-def fold(node: OnnxNode) -> Sequence[Operand] | None:
+def fold(node: OnnxNode) -> Sequence[OnnxOperand] | None:
     """Return the outputs of a node; None if an input is not a constant or the node is not folded.
 
     Raises GraphError if a constant would be too large.

@@ -23,7 +23,7 @@ from .folding import FOLDS, fold
 from .graph import called, check_known, check_versions, escaped, kind_of, opset, ordered, read_model
 from .inputs import input_shapes
 from .node import Adapter, OnnxNode
-from .operand import Array, Constants, Operand, UnknownValueError
+from .operand import Array, Constants, OnnxOperand, UnknownValueError
 from .tensors import element_type, read_tensor
 
 ADAPTERS: Mapping[str, Adapter] = {
@@ -129,7 +129,7 @@ class _Importer:
         self.batch = batch
         self.constants = constants
         self.adapters = {**ADAPTERS, **{kind: described_by(each) for kind, each in operators.items()}}
-        self.values: dict[str, Operand] = {}
+        self.values: dict[str, OnnxOperand] = {}
 
     def run(self) -> ImportedModel:
         nodes = ordered(self.graph)
@@ -160,7 +160,7 @@ class _Importer:
             dtype = element_type(value.type.tensor_type.elem_type)
             assert dtype is not None
             name = self.constants.claim(escaped(value.name))
-            operand = Operand(shape, dtype, variable(name, shape or (1,)), name=name)
+            operand = OnnxOperand(shape, dtype, variable(name, shape or (1,)), name=name)
             self.values[value.name] = operand
             held[name] = operand.held
         return held
@@ -170,7 +170,7 @@ class _Importer:
             array = read_tensor(proto, self.folder)
             name = self.constants.reserve(escaped(proto.name))
             trained = array.dtype.kind == "f" and array.ndim > 0
-            self.values[proto.name] = Operand(array.shape, array.dtype, None, array, name, trained)
+            self.values[proto.name] = OnnxOperand(array.shape, array.dtype, None, array, name, trained)
 
     def node(self, proto: Any) -> None:
         """Make the outputs of a node."""
@@ -188,7 +188,7 @@ class _Importer:
             raise GraphError(f"{place} makes {len(made)} outputs, but the file names {len(proto.output)}")
         self.values.update(zip(proto.output, made, strict=False))
 
-    def outputs(self, proto: Any, name: str) -> list[Operand]:
+    def outputs(self, proto: Any, name: str) -> list[OnnxOperand]:
         node = self.read(proto)
         folded = fold(node)
         if folded is not None:
@@ -223,7 +223,7 @@ class _Importer:
             return read_tensor(proto.t, self.folder)
         return onnx.helper.get_attribute_value(proto)
 
-    def typed(self, node: OnnxNode, made: Sequence[Operand]) -> list[Operand]:
+    def typed(self, node: OnnxNode, made: Sequence[OnnxOperand]) -> list[OnnxOperand]:
         """Return outputs with the types that ONNX gives them."""
         dtype: np.dtype[Any] | None = None
         if node.kind in TRUTH:
@@ -251,10 +251,10 @@ def _context(version: int) -> Any:
     return context
 
 
-def described_by(operator: Operator) -> Callable[[OnnxNode], Sequence[Operand]]:
+def described_by(operator: Operator) -> Callable[[OnnxNode], Sequence[OnnxOperand]]:
     """Return the adapter of an operator that a user describes. It takes the node's attributes it knows."""
 
-    def run(node: OnnxNode) -> Sequence[Operand]:
+    def run(node: OnnxNode) -> Sequence[OnnxOperand]:
         known = {spec.name for spec in operator.specs}
         values = {name: _plain(value) for name, value in node.attributes.items() if name in known}
         return outputs(operator, *node.given, **values)

@@ -9,7 +9,7 @@ import numpy as np
 from .compose import apply, outputs, reshape
 from .elementwise import ADD, MUL, binary
 from .node import Adapter, OnnxNode
-from .operand import Operand, UnsupportedNodeError, constant
+from .operand import OnnxOperand, UnsupportedNodeError, constant
 
 LOWEST = float(np.finfo(np.float32).min)
 """Padding of a maximum; attributes are finite."""
@@ -32,13 +32,15 @@ def paddings(node: OnnxNode, kernel: Sequence[int]) -> tuple[tuple[int, ...], tu
     return (tuple(less), tuple(more)) if mode == "SAME_UPPER" else (tuple(more), tuple(less))
 
 
-def surrounded(data: Operand, before: Sequence[int], after: Sequence[int], value: float = 0.0) -> Operand:
+def surrounded(
+    data: OnnxOperand, before: Sequence[int], after: Sequence[int], value: float = 0.0
+) -> OnnxOperand:
     """MXNet pads both sides of a dimension alike, so what differs is padded apart."""
     width = [0, 0, 0, 0, *(count for pair in zip(before, after, strict=True) for count in pair)]
     return apply("Pad", data, mode="constant", pad_width=width, constant_value=value) if any(width) else data
 
 
-def convolution(node: OnnxNode) -> Sequence[Operand]:
+def convolution(node: OnnxNode) -> Sequence[OnnxOperand]:
     data, weight = node[0], node[1]
     if data.ndim < 3 or weight.ndim != data.ndim:
         raise UnsupportedNodeError(f"Conv of {data.shape} by {weight.shape}")
@@ -62,7 +64,7 @@ def convolution(node: OnnxNode) -> Sequence[Operand]:
     ]
 
 
-def transposed_convolution(node: OnnxNode) -> Sequence[Operand]:
+def transposed_convolution(node: OnnxNode) -> Sequence[OnnxOperand]:
     """Without padding; what ONNX's padding cuts off is sliced, as MXNet cuts both sides alike."""
     data, weight = node[0], node[1]
     kernel, groups = weight.shape[2:], node.integer("group", 1)
@@ -99,7 +101,7 @@ def transposed_convolution(node: OnnxNode) -> Sequence[Operand]:
     return [apply("slice", full, begin=(None, None, *starts), end=(None, None, *ends))]
 
 
-def within(found: Operand, node: OnnxNode, before: Sequence[int]) -> Operand:
+def within(found: OnnxOperand, node: OnnxNode, before: Sequence[int]) -> OnnxOperand:
     """Without last windows that begin behind the tensor, which MXNet keeps."""
     strides = node.integers("strides", None, [1] * len(before))
     ends = [
@@ -111,7 +113,7 @@ def within(found: Operand, node: OnnxNode, before: Sequence[int]) -> Operand:
     return apply("slice", found, begin=(None,) * found.ndim, end=(None, None, *ends))
 
 
-def pooled(node: OnnxNode) -> Sequence[Operand]:
+def pooled(node: OnnxNode) -> Sequence[OnnxOperand]:
     """Add uneven padding before; then an average needs the number of elements that are not padding."""
     kind = "max" if node.kind == "MaxPool" else "avg"
     if node.outputs > 1:
@@ -137,7 +139,7 @@ def pooled(node: OnnxNode) -> Sequence[Operand]:
     return [apply("_div", total, count)]
 
 
-def power_pooled(node: OnnxNode) -> Sequence[Operand]:
+def power_pooled(node: OnnxNode) -> Sequence[OnnxOperand]:
     """Return the root of a sum of powers."""
     kernel, power = node.integers("kernel_shape", None), node.number("p", 2)
     node.only(dilations=[1] * len(kernel))
@@ -154,12 +156,12 @@ def power_pooled(node: OnnxNode) -> Sequence[Operand]:
     return [apply("_power_scalar", total, scalar=1 / power)]
 
 
-def pooled_everywhere(node: OnnxNode) -> Sequence[Operand]:
+def pooled_everywhere(node: OnnxNode) -> Sequence[OnnxOperand]:
     kind = "max" if node.kind == "GlobalMaxPool" else "avg"
     return [apply("Pooling", node[0], pool_type=kind, global_pool=True)]
 
 
-def batch_normalization(node: OnnxNode) -> Sequence[Operand]:
+def batch_normalization(node: OnnxNode) -> Sequence[OnnxOperand]:
     node.only(training_mode=0)
     if node[0].ndim < 2:
         raise UnsupportedNodeError("BatchNormalization of one dimension")
@@ -167,11 +169,11 @@ def batch_normalization(node: OnnxNode) -> Sequence[Operand]:
     return [apply("BatchNorm", *tensors, fix_gamma=False, eps=node.number("epsilon", 1e-5))]
 
 
-def instance_normalization(node: OnnxNode) -> Sequence[Operand]:
+def instance_normalization(node: OnnxNode) -> Sequence[OnnxOperand]:
     return [apply("InstanceNorm", *(node[k] for k in range(3)), eps=node.number("epsilon", 1e-5))]
 
 
-def group_normalization(node: OnnxNode) -> Sequence[Operand]:
+def group_normalization(node: OnnxNode) -> Sequence[OnnxOperand]:
     """Groups are the channels of an InstanceNorm; scales and offsets are those of the channels."""
     data, groups = node[0], node.integer("num_groups", 1)
     if node.opset < 21 and groups != data.shape[1]:
@@ -183,7 +185,7 @@ def group_normalization(node: OnnxNode) -> Sequence[Operand]:
     return [binary(ADD, binary(MUL, reshape(normal, data.shape), scale), offset)]
 
 
-def local_response(node: OnnxNode) -> Sequence[Operand]:
+def local_response(node: OnnxNode) -> Sequence[OnnxOperand]:
     return [
         apply(
             "LRN",
@@ -196,7 +198,7 @@ def local_response(node: OnnxNode) -> Sequence[Operand]:
     ]
 
 
-def dropout(node: OnnxNode) -> Sequence[Operand]:
+def dropout(node: OnnxNode) -> Sequence[OnnxOperand]:
     """Nothing is dropped after training. In training it draws, if the ratio says so."""
     if node.outputs > 1:
         raise UnsupportedNodeError("Dropout with output mask")
@@ -206,7 +208,7 @@ def dropout(node: OnnxNode) -> Sequence[Operand]:
     return [outputs("Dropout", node[0], p=ratio)[0]] if 0 < ratio < 1 else [node[0]]
 
 
-def upsampled(node: OnnxNode) -> Sequence[Operand]:
+def upsampled(node: OnnxNode) -> Sequence[OnnxOperand]:
     """MXNet's UpSampling has one scale for both dimensions of space; repeating has one for each."""
     node.only(mode=b"nearest")
     data = node[0]
@@ -218,7 +220,7 @@ def upsampled(node: OnnxNode) -> Sequence[Operand]:
     return [data]
 
 
-def grid_sampled(node: OnnxNode) -> Sequence[Operand]:
+def grid_sampled(node: OnnxNode) -> Sequence[OnnxOperand]:
     """MXNet's coordinates lie in the middle of pixels, and its grid's coordinates are its channels."""
     if node[0].ndim != 4:
         raise UnsupportedNodeError("GridSample of volumes")
@@ -228,7 +230,7 @@ def grid_sampled(node: OnnxNode) -> Sequence[Operand]:
     return [apply("BilinearSampler", node[0], apply("transpose", node[1], axes=(0, 3, 1, 2)))]
 
 
-def affine_grid(node: OnnxNode) -> Sequence[Operand]:
+def affine_grid(node: OnnxNode) -> Sequence[OnnxOperand]:
     size = node.value(1).tolist()
     if len(size) != 4:
         raise UnsupportedNodeError("AffineGrid of volumes")

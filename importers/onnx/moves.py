@@ -9,14 +9,14 @@ import numpy as np
 
 from .compose import apply, broadcast, described, outputs, reshape, stretched
 from .node import Adapter, OnnxNode
-from .operand import Operand, UnsupportedNodeError, constant
+from .operand import OnnxOperand, UnsupportedNodeError, constant
 
 
-def concat(node: OnnxNode) -> Sequence[Operand]:
+def concat(node: OnnxNode) -> Sequence[OnnxOperand]:
     return [apply("Concat", *node.given, dim=node.axis(0))]
 
 
-def split(node: OnnxNode) -> Sequence[Operand]:
+def split(node: OnnxNode) -> Sequence[OnnxOperand]:
     """Equal parts by SliceChannel, others one slice each."""
     axis = node.axis(0)
     extent = node[0].shape[axis]
@@ -40,7 +40,7 @@ def split(node: OnnxNode) -> Sequence[Operand]:
     ]
 
 
-def slices(node: OnnxNode) -> Sequence[Operand]:
+def slices(node: OnnxNode) -> Sequence[OnnxOperand]:
     """Ends far beyond the tensor stand for open ones."""
     data = node[0]
     starts, ends = node.integers("starts", 1), node.integers("ends", 2)
@@ -57,16 +57,16 @@ def slices(node: OnnxNode) -> Sequence[Operand]:
     return [apply("slice", data, begin=begin, end=stop, step=stride)]
 
 
-def transpose(node: OnnxNode) -> Sequence[Operand]:
+def transpose(node: OnnxNode) -> Sequence[OnnxOperand]:
     return [transposed(node[0], node.integers("perm", None))]
 
 
-def transposed(data: Operand, axes: Sequence[int]) -> Operand:
+def transposed(data: OnnxOperand, axes: Sequence[int]) -> OnnxOperand:
     """Return the dimensions in another order."""
     return data if data.ndim < 2 else apply("transpose", data, axes=tuple(axes))
 
 
-def reshaped(node: OnnxNode) -> Sequence[Operand]:
+def reshaped(node: OnnxNode) -> Sequence[OnnxOperand]:
     """Return another shape, in which 0 keeps a dimension."""
     shape = list(node.integers("shape", 1))
     if node.integer("allowzero", 0) and 0 in shape:
@@ -79,26 +79,26 @@ def reshaped(node: OnnxNode) -> Sequence[Operand]:
     return [reshape(node[0], shape)]
 
 
-def flattened(node: OnnxNode) -> Sequence[Operand]:
+def flattened(node: OnnxNode) -> Sequence[OnnxOperand]:
     data, axis = node[0], node.integer("axis", 1)
     axis = axis + data.ndim if axis < 0 else axis
     return [reshape(data, (prod(data.shape[:axis]), prod(data.shape[axis:])))]
 
 
-def squeezed(node: OnnxNode) -> Sequence[Operand]:
+def squeezed(node: OnnxNode) -> Sequence[OnnxOperand]:
     data, axes = node[0], node.integers("axes", 1)
     dropped = {axis % data.ndim for axis in axes} or {d for d, e in enumerate(data.shape) if e == 1}
     return [reshape(data, [extent for d, extent in enumerate(data.shape) if d not in dropped])]
 
 
-def unsqueezed(node: OnnxNode) -> Sequence[Operand]:
+def unsqueezed(node: OnnxNode) -> Sequence[OnnxOperand]:
     data, axes = node[0], node.integers("axes", 1)
     rank = data.ndim + len(axes)
     ones, extents = {axis % rank for axis in axes}, iter(data.shape)
     return [reshape(data, [1 if axis in ones else next(extents) for axis in range(rank)])]
 
 
-def padded(node: OnnxNode) -> Sequence[Operand]:
+def padded(node: OnnxNode) -> Sequence[OnnxOperand]:
     data, mode = node[0], node.text("mode", "constant")
     if mode == "wrap":
         raise UnsupportedNodeError("Pad with mode wrap")
@@ -116,7 +116,7 @@ def padded(node: OnnxNode) -> Sequence[Operand]:
     return [apply("Pad", data, mode=mode, pad_width=flat, constant_value=value)]
 
 
-def gather(node: OnnxNode) -> Sequence[Operand]:
+def gather(node: OnnxNode) -> Sequence[OnnxOperand]:
     """Negative indices count from the back, which is to wrap. One constant index is a slice."""
     axis = node.axis(0)
     known = node[1].known
@@ -133,7 +133,7 @@ def gather(node: OnnxNode) -> Sequence[Operand]:
     return [reshape(found, (*data.shape[:axis], *node[1].shape, *data.shape[axis + 1 :]))]
 
 
-def gather_elements(node: OnnxNode) -> Sequence[Operand]:
+def gather_elements(node: OnnxNode) -> Sequence[OnnxOperand]:
     """Each index replaces its own one along one dimension; negative ones count from the back."""
     data, indices = node[0], node[1]
     axis = node.axis(0)
@@ -147,7 +147,7 @@ def gather_elements(node: OnnxNode) -> Sequence[Operand]:
     ]
 
 
-def scatter(node: OnnxNode) -> Sequence[Operand]:
+def scatter(node: OnnxNode) -> Sequence[OnnxOperand]:
     """Each element of the output says which updates it takes: those whose indices are its own."""
     data, indices, updates = node[0], node[1], node[2]
     depth, mode = indices.shape[-1], node.text("reduction", "none")
@@ -175,7 +175,7 @@ def scatter(node: OnnxNode) -> Sequence[Operand]:
     return [described(text, data, *flat)]
 
 
-def one_hot(node: OnnxNode) -> Sequence[Operand]:
+def one_hot(node: OnnxNode) -> Sequence[OnnxOperand]:
     """Negative classes count from the back."""
     depth = int(node.value(1).reshape(()))
     off, on = (float(each) for each in node.value(2).tolist())
@@ -190,15 +190,15 @@ def one_hot(node: OnnxNode) -> Sequence[Operand]:
     return [described(text, places)]
 
 
-def tile(node: OnnxNode) -> Sequence[Operand]:
+def tile(node: OnnxNode) -> Sequence[OnnxOperand]:
     return [apply("tile", node[0], reps=node.integers("repeats", 1))]
 
 
-def expand(node: OnnxNode) -> Sequence[Operand]:
+def expand(node: OnnxNode) -> Sequence[OnnxOperand]:
     return [stretched(node[0], broadcast(node[0].shape, node.integers("shape", 1)))]
 
 
-def depth_to_space(node: OnnxNode) -> Sequence[Operand]:
+def depth_to_space(node: OnnxNode) -> Sequence[OnnxOperand]:
     batch, channels, height, width = node[0].shape
     block = node.integer("blocksize", 1)
     inner = channels // block**2
@@ -209,7 +209,7 @@ def depth_to_space(node: OnnxNode) -> Sequence[Operand]:
     return [reshape(apply("transpose", blocks, axes=order), (batch, inner, height * block, width * block))]
 
 
-def space_to_depth(node: OnnxNode) -> Sequence[Operand]:
+def space_to_depth(node: OnnxNode) -> Sequence[OnnxOperand]:
     batch, channels, height, width = node[0].shape
     block = node.integer("blocksize", 1)
     rows, columns = height // block, width // block
@@ -218,7 +218,7 @@ def space_to_depth(node: OnnxNode) -> Sequence[Operand]:
     return [reshape(apply("transpose", blocks, axes=order), (batch, channels * block**2, rows, columns))]
 
 
-def reverse_sequence(node: OnnxNode) -> Sequence[Operand]:
+def reverse_sequence(node: OnnxNode) -> Sequence[OnnxOperand]:
     """MXNet's time is the first dimension."""
     batch_first = (node.integer("batch_axis", 1), node.integer("time_axis", 0)) == (0, 1)
     data = apply("SwapAxis", node[0], dim1=0, dim2=1) if batch_first else node[0]
@@ -226,7 +226,7 @@ def reverse_sequence(node: OnnxNode) -> Sequence[Operand]:
     return [apply("SwapAxis", found, dim1=0, dim2=1) if batch_first else found]
 
 
-def triangle(node: OnnxNode) -> Sequence[Operand]:
+def triangle(node: OnnxNode) -> Sequence[OnnxOperand]:
     """Keep elements from a diagonal on, or up to it."""
     diagonal = int(node.value(1).reshape(())) if node.has(1) else 0
     relation = ">=" if node.integer("upper", 1) else "<="
@@ -236,7 +236,7 @@ def triangle(node: OnnxNode) -> Sequence[Operand]:
     return [described(text, node[0])]
 
 
-def cumulative(node: OnnxNode) -> Sequence[Operand]:
+def cumulative(node: OnnxNode) -> Sequence[OnnxOperand]:
     """Return sums of all elements up to each along a dimension, with or without it, from either end."""
     data = node[0]
     axis = int(node.value(1).reshape(())) % data.ndim
@@ -248,14 +248,14 @@ def cumulative(node: OnnxNode) -> Sequence[Operand]:
     return [described(f"def cumulative_sum(a):\n    return lambda {sized}: {body}", data)]
 
 
-def shape_of(node: OnnxNode) -> Sequence[Operand]:
+def shape_of(node: OnnxNode) -> Sequence[OnnxOperand]:
     """Return the shape, or a part of it: a constant."""
     shape = node[0].shape
     part = shape[slice(*slice(node.integer("start", 0), node.attributes.get("end")).indices(len(shape)))]
     return [constant(np.array(part, np.int64), np.int64)]
 
 
-def size_of(node: OnnxNode) -> Sequence[Operand]:
+def size_of(node: OnnxNode) -> Sequence[OnnxOperand]:
     return [constant(node[0].size, np.int64)]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .operand import Array, Operand, UnknownValueError, UnsupportedNodeError
+from .operand import Array, OnnxOperand, UnknownValueError, UnsupportedNodeError
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class OnnxNode:
     attributes: Mapping[str, Any]
     """By name, the values of its attributes."""
 
-    inputs: tuple[Operand | None, ...]
+    inputs: tuple[OnnxOperand | None, ...]
     """Its inputs; None for one that is left out."""
 
     outputs: int
@@ -33,7 +33,7 @@ class OnnxNode:
     names: tuple[str, ...] = ()
     """The names of its inputs."""
 
-    def __getitem__(self, position: int) -> Operand:
+    def __getitem__(self, position: int) -> OnnxOperand:
         if not self.has(position):
             raise UnsupportedNodeError(f"{self.kind} without input {position}")
         operand = self.inputs[position]
@@ -44,7 +44,7 @@ class OnnxNode:
         return len(self.inputs) > position and self.inputs[position] is not None
 
     @property
-    def given(self) -> list[Operand]:
+    def given(self) -> list[OnnxOperand]:
         """Return the inputs that are not left out."""
         return [operand for operand in self.inputs if operand is not None]
 
@@ -92,5 +92,5 @@ class OnnxNode:
                 raise UnsupportedNodeError(f"{self.kind} with {name}")
 
 
-Adapter = Callable[[OnnxNode], Sequence[Operand]]
+Adapter = Callable[[OnnxNode], Sequence[OnnxOperand]]
 """Returns the outputs of a node."""

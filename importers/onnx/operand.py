@@ -44,7 +44,7 @@ class UnknownValueError(OperatorError):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Operand:
+class OnnxOperand:
     """A tensor of an ONNX graph: an output of a symbol, or a value that is known."""
 
     shape: Shape
@@ -102,10 +102,10 @@ class Operand:
         return found if np.isfinite(found) else None
 
 
-def constant(value: Any, dtype: Any = np.float32, name: str = "") -> Operand:
+def constant(value: Any, dtype: Any = np.float32, name: str = "") -> OnnxOperand:
     """Return a value as an operand."""
     array = np.asarray(value, dtype)
-    return Operand(array.shape, array.dtype, array=array, name=name)
+    return OnnxOperand(array.shape, array.dtype, array=array, name=name)
 
 
 class Constants(Scope):
@@ -124,9 +124,9 @@ class Constants(Scope):
         self._reserved: set[str] = set()
         self._made: set[Node] = set()
         self._values: dict[str, Array] = {}
-        self._symbols: dict[Operand, Symbol] = {}
+        self._symbols: dict[OnnxOperand, Symbol] = {}
 
-    def symbol(self, operand: Operand) -> Symbol:
+    def symbol(self, operand: OnnxOperand) -> Symbol:
         """Return the symbol of an operand. A value becomes a variable when it is first read."""
         if operand.symbol is not None:
             return operand.symbol
@@ -175,7 +175,7 @@ class Constants(Scope):
         """Note a node that was made for the node of the file."""
         self._made.add(node)
 
-    def named(self, operands: Sequence[Operand], name: str) -> list[Operand]:
+    def named(self, operands: Sequence[OnnxOperand], name: str) -> list[OnnxOperand]:
         """Return outputs of which the first has the name of the file's node, if it was made for it."""
         old = operands[0].symbol.heads[0].node if operands[0].symbol is not None else None
         if old is None or old not in self._made:
@@ -183,7 +183,7 @@ class Constants(Scope):
         new = dataclasses.replace(old, name=name)
         return [self._renamed(operand, old, new) for operand in operands]
 
-    def _renamed(self, operand: Operand, old: Node, new: Node) -> Operand:
+    def _renamed(self, operand: OnnxOperand, old: Node, new: Node) -> OnnxOperand:
         head = None if operand.symbol is None else operand.symbol.heads[0]
         if head is None or head.node is not old:
             return operand

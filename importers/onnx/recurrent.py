@@ -14,7 +14,7 @@ from ...dataflow.settings import TIE
 from .compose import apply, parsed, reshape
 from .moves import transposed
 from .node import Adapter, OnnxNode
-from .operand import Constants, Operand, UnsupportedNodeError, constant
+from .operand import Constants, OnnxOperand, UnsupportedNodeError, constant
 
 GATES = {"RNN": 1, "LSTM": 4, "GRU": 3}
 """The number of gates: of an LSTM input, output, forget and cell, of a GRU update, reset and hidden."""
@@ -71,7 +71,7 @@ def next_state(x, p, s, r, b, *, step, way):
 """
 
 
-def recurrent(node: OnnxNode) -> Sequence[Operand]:
+def recurrent(node: OnnxNode) -> Sequence[OnnxOperand]:
     for name in ("activations", "activation_alpha", "activation_beta", "clip", "input_forget"):
         if name in node.attributes:
             raise UnsupportedNodeError(f"{node.kind} with {name}")
@@ -92,20 +92,20 @@ def recurrent(node: OnnxNode) -> Sequence[Operand]:
     return [apply("Concat", *steps, dim=axis) if len(steps) > 1 else steps[0], *lasts]
 
 
-def _stacked(ways: Sequence[Operand]) -> Operand:
+def _stacked(ways: Sequence[OnnxOperand]) -> OnnxOperand:
     """Return states `[directions, batch, hidden]`."""
     parts = [_with_axis(each, 0) for each in ways]
     return apply("Concat", *parts, dim=0) if len(parts) > 1 else parts[0]
 
 
-def _with_axis(operand: Operand, axis: int) -> Operand:
+def _with_axis(operand: OnnxOperand, axis: int) -> OnnxOperand:
     return reshape(operand, (*operand.shape[:axis], 1, *operand.shape[axis:]))
 
 
 class _Layer:
     """The tensors that the directions of a layer read, with a dimension for gates."""
 
-    def __init__(self, node: OnnxNode, data: Operand, batch_first: bool) -> None:
+    def __init__(self, node: OnnxNode, data: OnnxOperand, batch_first: bool) -> None:
         ways, gates = node[1].shape[0], GATES[node.kind]
         hidden = node.integer("hidden_size", node[2].shape[-1])
         self.node, self.data, self.batch_first = node, data, batch_first
@@ -116,13 +116,13 @@ class _Layer:
         self.peepholes = reshape(node[7], (ways, 3, hidden)) if node.has(7) else None
         self.held = (data.shape[1], hidden)
 
-    def run(self, way: int, back: bool) -> tuple[list[Operand], list[Operand]]:
+    def run(self, way: int, back: bool) -> tuple[list[OnnxOperand], list[OnnxOperand]]:
         """Return the state after every step of the data, and what is left at the end."""
         inputs = self.tied(INPUTS, way, self.data, self.weights, self.biases, way=way)
         state = self.first(5, way)
         cell = self.first(6, way) if self.node.kind == "LSTM" else None
         length = self.data.shape[0]
-        found: dict[int, Operand] = {}
+        found: dict[int, OnnxOperand] = {}
         for step in reversed(range(length)) if back else range(length):
             products = self.tied(STATES, way, state, self.recurrent, self.biases, way=way)
             state, cell = self.step(way, step, inputs, products, state, cell)
@@ -130,8 +130,14 @@ class _Layer:
         return [found[step] for step in range(length)], [state] if cell is None else [state, cell]
 
     def step(
-        self, way: int, step: int, inputs: Operand, products: Operand, state: Operand, cell: Operand | None
-    ) -> tuple[Operand, Operand | None]:
+        self,
+        way: int,
+        step: int,
+        inputs: OnnxOperand,
+        products: OnnxOperand,
+        state: OnnxOperand,
+        cell: OnnxOperand | None,
+    ) -> tuple[OnnxOperand, OnnxOperand | None]:
         """Return the next state and cell."""
         at = (inputs, products)
         if self.node.kind == "RNN":
@@ -146,7 +152,7 @@ class _Layer:
             return self.tied(GRU, way, *at, state, step=step), None
         return self.tied(RESET_FIRST, way, *at, state, self.recurrent, self.biases, step=step, way=way), None
 
-    def first(self, position: int, way: int) -> Operand:
+    def first(self, position: int, way: int) -> OnnxOperand:
         """Return a state before the first step: zeros if the node has none."""
         if not self.node.has(position):
             return apply("_zeros", shape=self.held)
@@ -154,7 +160,7 @@ class _Layer:
         given = transposed(given, (1, 0, 2)) if self.batch_first else given
         return reshape(apply("slice_axis", given, axis=0, begin=way, end=way + 1), self.held)
 
-    def tied(self, text: str, direction: int, *operands: Operand, **attributes: int) -> Operand:
+    def tied(self, text: str, direction: int, *operands: OnnxOperand, **attributes: int) -> OnnxOperand:
         """Apply a description, whose strategies are those of all steps of a direction."""
         operator = parsed(text)
         tie = f"{Constants.innermost.get().prefix}{direction}.{operator.name}"

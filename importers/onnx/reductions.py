@@ -11,7 +11,7 @@ from .compose import apply, broadcast, described, elementwise, outputs, reshape,
 from .elementwise import ADD, DIV, MUL, SUB, binary
 from .moves import transposed
 from .node import Adapter, OnnxNode
-from .operand import Operand, UnsupportedNodeError, constant
+from .operand import OnnxOperand, UnsupportedNodeError, constant
 
 REDUCTIONS = {
     "ReduceSum": "sum",
@@ -30,7 +30,7 @@ ATTENTION = frozenset(
 """The attributes of Attention that are read."""
 
 
-def reduced(name: str, node: OnnxNode, data: Operand) -> Operand:
+def reduced(name: str, node: OnnxNode, data: OnnxOperand) -> OnnxOperand:
     """Reduce along the dimensions that the node names, or along all."""
     axes = node.integers("axes", 1)
     if not axes and node.integer("noop_with_empty_axes", 0):
@@ -46,7 +46,7 @@ def reduced(name: str, node: OnnxNode, data: Operand) -> Operand:
     return reshape(apply(name, data, axis=axes), left)
 
 
-def reduction(node: OnnxNode) -> Sequence[Operand]:
+def reduction(node: OnnxNode) -> Sequence[OnnxOperand]:
     if node.kind in REDUCTIONS:
         empty = not node.integers("axes", 1) and node.integer("noop_with_empty_axes", 0)
         if node.kind == "ReduceL2" and (empty or not node[0].ndim):
@@ -57,7 +57,7 @@ def reduction(node: OnnxNode) -> Sequence[Operand]:
     return [shaped(apply("log", total), total.shape) if "Log" in node.kind else total]
 
 
-def extreme(node: OnnxNode) -> Sequence[Operand]:
+def extreme(node: OnnxNode) -> Sequence[OnnxOperand]:
     """Return the place of an extreme value. The last of several is the first from behind."""
     axis, keepdims = node.axis(0), bool(node.integer("keepdims", 1))
     last = bool(node.integer("select_last_index", 0))
@@ -67,7 +67,7 @@ def extreme(node: OnnxNode) -> Sequence[Operand]:
     return [found if keepdims or data.ndim > 1 else shaped(found, ())]
 
 
-def top(node: OnnxNode) -> Sequence[Operand]:
+def top(node: OnnxNode) -> Sequence[OnnxOperand]:
     return outputs(
         "topk",
         node[0],
@@ -78,7 +78,7 @@ def top(node: OnnxNode) -> Sequence[Operand]:
     )
 
 
-def softmax(node: OnnxNode) -> Sequence[Operand]:
+def softmax(node: OnnxNode) -> Sequence[OnnxOperand]:
     """Normalise along one dimension or, before version 13, along all from one on."""
     name = "softmax" if node.kind == "Softmax" else "log_softmax"
     data = node[0]
@@ -89,7 +89,7 @@ def softmax(node: OnnxNode) -> Sequence[Operand]:
     return [reshape(apply(name, flat, axis=1), data.shape)]
 
 
-def hardmax(node: OnnxNode) -> Sequence[Operand]:
+def hardmax(node: OnnxNode) -> Sequence[OnnxOperand]:
     """Return one at the first greatest element along a dimension, zero elsewhere."""
     axis, data = node.axis(-1 if node.opset >= 13 else 1), node[0]
     if node.opset < 13 and axis != data.ndim - 1:
@@ -101,11 +101,11 @@ def hardmax(node: OnnxNode) -> Sequence[Operand]:
     return [described(f"def hardmax(a):\n    return lambda {sized}: a[{there}] == {at[axis]}", best)]
 
 
-def product(node: OnnxNode) -> Sequence[Operand]:
+def product(node: OnnxNode) -> Sequence[OnnxOperand]:
     return [matrix_product(node[0], node[1])]
 
 
-def matrix_product(lhs: Operand, rhs: Operand) -> Operand:
+def matrix_product(lhs: OnnxOperand, rhs: OnnxOperand) -> OnnxOperand:
     """Multiply matrices, vectors or batches of matrices, whose other dimensions are stretched."""
     if lhs.ndim == 1 and rhs.ndim == 1:
         return shaped(apply("dot", lhs, rhs), ())
@@ -135,7 +135,7 @@ def _aligned(own: Sequence[int], whole: Sequence[int], names: Sequence[str]) -> 
     return list(zip(own, whole[offset:], names[offset:], strict=True))
 
 
-def gemm(node: OnnxNode) -> Sequence[Operand]:
+def gemm(node: OnnxNode) -> Sequence[OnnxOperand]:
     """Multiply, scale and add. With the weight transposed it is a fully connected layer."""
     flags = {"transpose_a": bool(node.integer("transA", 0)), "transpose_b": bool(node.integer("transB", 0))}
     alpha, beta = node.number("alpha", 1.0), node.number("beta", 1.0)
@@ -150,7 +150,7 @@ def gemm(node: OnnxNode) -> Sequence[Operand]:
     return [binary(ADD, product, scaled(node[2], beta)) if node.has(2) else product]
 
 
-def einsum(node: OnnxNode) -> Sequence[Operand]:
+def einsum(node: OnnxNode) -> Sequence[OnnxOperand]:
     """Sum products over the letters that the output does not have, as one description."""
     equation = node.text("equation", "").replace(" ", "")
     terms = equation.partition("->")[0].split(",")
@@ -175,14 +175,14 @@ def einsum(node: OnnxNode) -> Sequence[Operand]:
     return [found if result else shaped(found, ())]
 
 
-def lp_normalization(node: OnnxNode) -> Sequence[Operand]:
+def lp_normalization(node: OnnxNode) -> Sequence[OnnxOperand]:
     """Divide by the norm. A norm of zero gives zeros, as ONNX demands; MXNet would divide by it."""
     length = apply("norm", node[0], axis=node.integer("axis", -1), ord=node.integer("p", 2), keepdims=True)
     safe = apply("elemwise_add", length, apply("_equal_scalar", length, scalar=0))
     return [binary(DIV, node[0], safe)]
 
 
-def layer_normalization(node: OnnxNode) -> Sequence[Operand]:
+def layer_normalization(node: OnnxNode) -> Sequence[OnnxOperand]:
     """Over all dimensions from `axis` on, taken for one; the statistics are computed apart."""
     data, axis = node[0], node.axis(-1)
     epsilon = node.number("epsilon", 1e-5)
@@ -205,7 +205,7 @@ def layer_normalization(node: OnnxNode) -> Sequence[Operand]:
     return [found, reshape(mean, statistics), reshape(spread, statistics)][: node.outputs]
 
 
-def root_mean_square(node: OnnxNode) -> Sequence[Operand]:
+def root_mean_square(node: OnnxNode) -> Sequence[OnnxOperand]:
     """Divide by the root of the mean square over all dimensions from `axis` on, and scale."""
     data, axis = node[0], node.axis(-1)
     axes = tuple(range(axis, data.ndim))
@@ -214,7 +214,7 @@ def root_mean_square(node: OnnxNode) -> Sequence[Operand]:
     return [binary(MUL, binary(MUL, data, spread), node[1])]
 
 
-def mean_variance(node: OnnxNode) -> Sequence[Operand]:
+def mean_variance(node: OnnxNode) -> Sequence[OnnxOperand]:
     """Subtract the mean along some dimensions and divide by the deviation."""
     axes = node.integers("axes", None, (0, 2, 3))
     centred = binary(SUB, node[0], apply("mean", node[0], axis=axes, keepdims=True))
@@ -223,7 +223,7 @@ def mean_variance(node: OnnxNode) -> Sequence[Operand]:
     return [binary(DIV, centred, deviation)]
 
 
-def attention(node: OnnxNode) -> Sequence[Operand]:
+def attention(node: OnnxNode) -> Sequence[OnnxOperand]:
     """Weigh values by the softmax of scaled products of queries and keys, with a mask if there is one."""
     if node.outputs > 1 or any(node.has(position) for position in (4, 5, 6)):
         raise UnsupportedNodeError("Attention with past keys, or with several outputs")
@@ -253,7 +253,7 @@ def attention(node: OnnxNode) -> Sequence[Operand]:
     return [reshape(transposed(found, (0, 2, 1, 3)), (batch, length, -1))]
 
 
-def _hidden(products: Operand, mask: Operand | None, causal: bool, value: float) -> Operand:
+def _hidden(products: OnnxOperand, mask: OnnxOperand | None, causal: bool, value: float) -> OnnxOperand:
     """Put a value where a mask of truth values is not set, and where a key comes after the query."""
     found = products
     if mask is not None:
@@ -264,7 +264,7 @@ def _hidden(products: Operand, mask: Operand | None, causal: bool, value: float)
     return found
 
 
-def _heads(data: Operand, heads: int) -> Operand:
+def _heads(data: OnnxOperand, heads: int) -> OnnxOperand:
     """Return `[batch, heads, length, features]`."""
     if data.ndim == 4:
         return data

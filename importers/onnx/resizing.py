@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 from .compose import described
 from .node import Adapter, OnnxNode
-from .operand import Operand, UnsupportedNodeError
+from .operand import OnnxOperand, UnsupportedNodeError
 
 MOST_DENOMINATOR = 1 << 12
 """A scale is a fraction with at most this denominator."""
 
 
-class Line(NamedTuple):
+class SampleLine(NamedTuple):
     """The place in the input that an output index `i` reads: `(slope * i + offset) / divisor`."""
 
     slope: int
@@ -31,7 +31,7 @@ class Line(NamedTuple):
         return f"{self.slope * factor} * i + {self.offset * factor + offset}"
 
 
-def resized(node: OnnxNode) -> Sequence[Operand]:
+def resized(node: OnnxNode) -> Sequence[OnnxOperand]:
     """Resize every dimension whose extent changes, one after the other."""
     for name in ("antialias", "exclude_outside"):
         if node.integer(name, 0):
@@ -64,7 +64,9 @@ def _targets(node: OnnxNode, axes: Sequence[int]) -> list[tuple[int, Fraction]]:
     return found
 
 
-def _along(node: OnnxNode, data: Operand, axis: int, extent: int, scale: Fraction, mode: str) -> Operand:
+def _along(
+    node: OnnxNode, data: OnnxOperand, axis: int, extent: int, scale: Fraction, mode: str
+) -> OnnxOperand:
     """Resize one dimension."""
     if extent < 1:
         raise UnsupportedNodeError("tensor without elements")
@@ -80,32 +82,32 @@ def _along(node: OnnxNode, data: Operand, axis: int, extent: int, scale: Fractio
     return described(f"def resize(a):\n    return lambda {', '.join(variables)}: {body}", data)
 
 
-def _read(data: Operand, axis: int, place: str) -> str:
+def _read(data: OnnxOperand, axis: int, place: str) -> str:
     """Read an element at a place that is moved into the tensor."""
     inside = f"minimum(maximum({place}, 0), {data.shape[axis] - 1})"
     return f"a[{', '.join(inside if d == axis else f'n{d}' for d in range(data.ndim))}]"
 
 
-def _line(node: OnnxNode, before: int, after: int, scale: Fraction) -> Line:
+def _line(node: OnnxNode, before: int, after: int, scale: Fraction) -> SampleLine:
     """Return where an output index lies in the input."""
     up, down = scale.numerator, scale.denominator
     default = "half_pixel" if node.opset >= 11 else "asymmetric"
     match node.text("coordinate_transformation_mode", default):
         case "pytorch_half_pixel" if after == 1:
-            return Line(0, 0, 1)
+            return SampleLine(0, 0, 1)
         case "half_pixel" | "pytorch_half_pixel":
-            return Line(2 * down, down - up, 2 * up)
+            return SampleLine(2 * down, down - up, 2 * up)
         case "asymmetric":
-            return Line(down, 0, up)
+            return SampleLine(down, 0, up)
         case "align_corners":
             steps = before * scale - 1
             ratio = (before - 1) / steps if after > 1 else Fraction(0)
-            return Line(ratio.numerator, 0, ratio.denominator)
+            return SampleLine(ratio.numerator, 0, ratio.denominator)
         case other:
             raise UnsupportedNodeError(f"Resize with coordinate_transformation_mode {other}")
 
 
-def _nearest(node: OnnxNode, line: Line) -> str:
+def _nearest(node: OnnxNode, line: SampleLine) -> str:
     """Round a place to a whole number."""
     divisor = line.divisor
     default = "round_prefer_floor" if node.opset >= 11 else "floor"

@@ -1,4 +1,4 @@
-"""Files that are no models, that contradict themselves or that reach outside: each is a named error."""
+"""Files that are not models, that contradict themselves or that reach outside: each is a named error."""
 
 from __future__ import annotations
 
