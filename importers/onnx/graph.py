@@ -101,6 +101,8 @@ def ordered(graph: Any) -> list[Any]:
         twice = next((name for name, count in Counter(names).items() if count > 1), None)
         if twice is not None:
             raise GraphError(f"two {what} are named {escaped(twice)!r}; names are unique")
+    if not all(each.name for each in graph.output):
+        raise GraphError("an output of the graph has no name; name it as the node that makes it does")
     if graph.sparse_initializer:
         raise GraphError("the model has sparse initializers; save it with dense ones")
     makers: dict[str, int] = {}

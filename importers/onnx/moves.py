@@ -95,6 +95,8 @@ def unsqueezed(node: OnnxNode) -> Sequence[OnnxOperand]:
     data, axes = node[0], node.integers("axes", 1)
     rank = data.ndim + len(axes)
     ones, extents = {axis % rank for axis in axes}, iter(data.shape)
+    if len(ones) != len(axes) or max(axes, default=0) >= rank or min(axes, default=0) < -rank:
+        raise UnsupportedNodeError(f"Unsqueeze of {data.shape} with axes {axes}")
     return [reshape(data, [1 if axis in ones else next(extents) for axis in range(rank)])]
 
 

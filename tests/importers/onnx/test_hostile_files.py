@@ -54,6 +54,12 @@ def _claimed(*dims: int, raw: bytes = b"1234") -> Any:
     return onnx.TensorProto(name="w", data_type=onnx.TensorProto.FLOAT, dims=dims, raw_data=raw)
 
 
+def _unnamed() -> Any:
+    model = _relu(("Relu", ["data"], ["out"]))
+    model.graph.output[0].name = ""
+    return model
+
+
 ADD = ("Add", ["data", "w"], ["out"])
 FOUR = onnx.numpy_helper.from_array(np.ones(4, np.float32), "w")
 HUGE = onnx.numpy_helper.from_array(np.array([1 << 40, 4]), "s")
@@ -68,7 +74,14 @@ BAD: dict[str, tuple[Any, str]] = {
     ),
     "two initializers of one name": (_relu(ADD, kept=[FOUR, FOUR]), "two initializers are named 'w'"),
     "a missing initializer": (_relu(ADD), "reads 'w', which is neither"),
+    "axes that repeat": (
+        _relu(
+            ("Unsqueeze", ["data", "s"], ["out"]), kept=[onnx.numpy_helper.from_array(np.array([0, 0]), "s")]
+        ),
+        "Unsqueeze of (2, 4) with axes (0, 0)",
+    ),
     "a missing output": (_relu(("Relu", ["data"], ["other"])), "reads 'out', which is neither"),
+    "an output without a name": (_unnamed(), "an output of the graph has no name"),
     "a gigabyte in four bytes": (_relu(ADD, kept=[_claimed(1 << 28)]), "takes 1,073,741,824 bytes, but"),
     "more elements than there are": (_relu(ADD, kept=[_claimed(1 << 40, 1 << 40)]), "extents are from 0 on"),
     "a negative extent": (_relu(ADD, kept=[_claimed(-4)]), "extents are from 0 on"),
