@@ -1,4 +1,4 @@
-"""What becomes of a file's names, weights, constants, versions and unknown operators."""
+"""Names, weights, constants, versions and unknown operators of a file in the symbol that is made of it."""
 
 from __future__ import annotations
 
