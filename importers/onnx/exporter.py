@@ -20,7 +20,8 @@ from ...support.atomic_files import write_whole
 from .compose import KIND, SAME
 from .graph import MOST_BYTES
 from .importer import require_onnx
-from .writing import WRITERS, Writer
+from .writer import Writer
+from .writing import WRITERS
 
 OPSET = 17
 """The version of ONNX's operators that files are written in."""

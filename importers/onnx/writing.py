@@ -2,62 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ...analyzer.indices.region import Shape
 from ...dataflow.node import Node
-from ...errors import OperatorError
-from .elementwise import ACTIVATIONS, BINARY, UNARY
-from .operand import Array
+from . import writing_layers
+from .elementwise import BINARY, UNARY
+from .writer import Write, Writer, refused
 
 FAR = 1 << 62
 """A bound of a slice that lies behind every tensor."""
-
-
-class Writer:
-    """Collects the nodes of a file. A function for an operator adds nodes and returns their outputs."""
-
-    def __init__(self) -> None:
-        self.nodes: list[Any] = []
-        self.values: dict[str, Array] = {}
-        self.names: set[str] = set()
-
-    def unused(self, name: str) -> str:
-        """Return the name, or with a number if it is taken, and take it."""
-        found, number = name, 2
-        while found in self.names:
-            found, number = f"{name}:{number}", number + 1
-        self.names.add(found)
-        return found
-
-    def add(
-        self, kind: str, inputs: Sequence[str], name: str, outputs: int = 1, **attributes: Any
-    ) -> list[str]:
-        """Add a node and return the names of its outputs."""
-        import onnx
-
-        called = self.unused(name)
-        made = [self.unused(f"{called}_output" + (str(k) if outputs > 1 else "")) for k in range(outputs)]
-        self.nodes.append(onnx.helper.make_node(kind, list(inputs), made, name=called, **attributes))
-        return made
-
-    def constant(self, value: Any, name: str, dtype: Any = np.int64) -> str:
-        """Add an initializer and return its name."""
-        called = self.unused(name)
-        self.values[called] = np.asarray(value, dtype)
-        return called
-
-
-Write = Callable[[Writer, Node, Sequence[str], Sequence[Shape], Sequence[Shape]], Sequence[str]]
-"""Writes a node from the names of its inputs, their shapes and those of its outputs."""
-
-
-def _refused(node: Node, what: str) -> OperatorError:
-    assert node.operator is not None
-    return OperatorError(f"{node.operator.name} with {what}")
 
 
 def _plain(kind: str, count: int | None = None, **attributes: Any) -> Write:
@@ -92,125 +49,6 @@ def _compared(write: Write) -> Write:
     return cast
 
 
-def _fully_connected(
-    writer: Writer, node: Node, inputs: Sequence[str], shapes: Sequence[Shape], made: Sequence[Shape]
-) -> Sequence[str]:
-    data = inputs[0]
-    if node.attributes.flag("flatten") or len(shapes[0]) == 2:
-        if len(shapes[0]) != 2:
-            (data,) = writer.add("Flatten", [data], f"{node.name}.flatten", axis=1)
-        return writer.add("Gemm", [data, *inputs[1:]], node.name, transB=1)
-    (weight,) = writer.add("Transpose", [inputs[1]], f"{node.name}.transpose", perm=[1, 0])
-    if node.attributes.flag("no_bias"):
-        return writer.add("MatMul", [data, weight], node.name)
-    product = writer.add("MatMul", [data, weight], f"{node.name}.product")
-    return writer.add("Add", [*product, inputs[2]], node.name)
-
-
-def _windows(node: Node, rank: int) -> dict[str, Any]:
-    """Return the attributes of windows as ONNX has them."""
-    pads = node.attributes.shape("pad") or (0,) * rank
-    found: dict[str, Any] = {"kernel_shape": node.attributes.shape("kernel"), "pads": (*pads, *pads)}
-    found["strides"] = node.attributes.shape("stride") or (1,) * rank
-    if "dilate" in node.attributes:
-        found["dilations"] = node.attributes.shape("dilate") or (1,) * rank
-        found["group"] = node.attributes.integer("num_group")
-    return found
-
-
-def _convolution(
-    writer: Writer, node: Node, inputs: Sequence[str], shapes: Sequence[Shape], made: Sequence[Shape]
-) -> Sequence[str]:
-    return writer.add("Conv", inputs, node.name, **_windows(node, len(shapes[0]) - 2))
-
-
-def _transposed(
-    writer: Writer, node: Node, inputs: Sequence[str], shapes: Sequence[Shape], made: Sequence[Shape]
-) -> Sequence[str]:
-    if node.attributes.shape("target_shape"):
-        raise _refused(node, "target_shape")
-    rank = len(shapes[0]) - 2
-    extra = node.attributes.shape("adj") or (0,) * rank
-    return writer.add("ConvTranspose", inputs, node.name, output_padding=extra, **_windows(node, rank))
-
-
-def _pooling(
-    writer: Writer, node: Node, inputs: Sequence[str], shapes: Sequence[Shape], made: Sequence[Shape]
-) -> Sequence[str]:
-    kinds = {"max": "MaxPool", "avg": "AveragePool"}
-    kind = kinds.get(node.attributes.text("pool_type"))
-    if kind is None or node.attributes.text("pooling_convention") != "valid":
-        raise _refused(node, "another pooling than max and avg, or the convention 'full'")
-    if node.attributes.flag("global_pool"):
-        return writer.add(f"Global{kind}", inputs, node.name)
-    given = _windows(node, len(shapes[0]) - 2)
-    if kind == "AveragePool":
-        given["count_include_pad"] = int(node.attributes.flag("count_include_pad"))
-    return writer.add(kind, inputs, node.name, **given)
-
-
-def _batch_norm(
-    writer: Writer, node: Node, inputs: Sequence[str], shapes: Sequence[Shape], made: Sequence[Shape]
-) -> Sequence[str]:
-    if node.attributes.flag("output_mean_var") or node.attributes.integer("axis") not in (
-        1,
-        1 - len(shapes[0]),
-    ):
-        raise _refused(node, "output_mean_var, or another axis than 1")
-    tensors = list(inputs)
-    if node.attributes.flag("fix_gamma"):
-        tensors[1] = writer.constant(np.ones(shapes[1]), f"{node.name}.ones", np.float32)
-    given: dict[str, Any] = {
-        "epsilon": node.attributes.number("eps"),
-        "momentum": node.attributes.number("momentum"),
-    }
-    return writer.add("BatchNormalization", tensors, node.name, **given)
-
-
-def _layer_norm(writer: Writer, node: Node, inputs: Sequence[str], *_: object) -> Sequence[str]:
-    given: dict[str, Any] = {
-        "axis": node.attributes.integer("axis"),
-        "epsilon": node.attributes.number("eps"),
-    }
-    return writer.add("LayerNormalization", inputs, node.name, **given)
-
-
-def _activation(writer: Writer, node: Node, inputs: Sequence[str], *_: object) -> Sequence[str]:
-    kinds = {
-        "relu": "Relu",
-        "sigmoid": "Sigmoid",
-        "tanh": "Tanh",
-        **{act: k for k, act in ACTIVATIONS.items()},
-    }
-    return writer.add(kinds[node.attributes.text("act_type")], inputs, node.name)
-
-
-def _leaky(
-    writer: Writer, node: Node, inputs: Sequence[str], shapes: Sequence[Shape], made: Sequence[Shape]
-) -> Sequence[str]:
-    slope = node.attributes.number("slope")
-    match node.attributes.text("act_type"):
-        case "leaky":
-            return writer.add("LeakyRelu", inputs, node.name, alpha=slope)
-        case "elu":
-            return writer.add("Elu", inputs, node.name, alpha=slope)
-        case "selu":
-            return writer.add("Selu", inputs, node.name)
-        case other:
-            raise _refused(node, f"act_type {other}")
-
-
-def _gelu(writer: Writer, node: Node, inputs: Sequence[str], *_: object) -> Sequence[str]:
-    root, one, half = (
-        writer.constant(value, f"{node.name}.{name}", np.float32)
-        for name, value in (("root", 0.5**0.5), ("one", 1), ("half", 0.5))
-    )
-    scaled = writer.add("Mul", [*inputs, root], f"{node.name}.scaled")
-    share = writer.add("Add", [*writer.add("Erf", scaled, f"{node.name}.erf"), one], f"{node.name}.share")
-    halves = writer.add("Mul", [*inputs, half], f"{node.name}.halves")
-    return writer.add("Mul", [*halves, *share], node.name)
-
-
 def _axis(kind: str, axis: str = "axis", outputs: str | None = None) -> Write:
     """Return a node with an axis."""
 
@@ -226,7 +64,7 @@ def _softmax(kind: str) -> Write:
 
     def write(writer: Writer, node: Node, *rest: Any) -> Sequence[str]:
         if node.attributes["temperature"] not in (None, 1.0):
-            raise _refused(node, "temperature")
+            raise refused(node, "temperature")
         return plain(writer, node, *rest)
 
     return write
@@ -238,13 +76,13 @@ def _softmax_output(
     if node.attributes.flag("multi_output"):
         return writer.add("Softmax", inputs[:1], node.name, axis=1)
     if len(shapes[0]) != 2 and not node.attributes.flag("preserve_shape"):
-        raise _refused(node, f"data of {len(shapes[0])} dimensions")
+        raise refused(node, f"data of {len(shapes[0])} dimensions")
     return writer.add("Softmax", inputs[:1], node.name, axis=-1)
 
 
 def _split(writer: Writer, node: Node, inputs: Sequence[str], *_: Any) -> Sequence[str]:
     if node.attributes.flag("squeeze_axis"):
-        raise _refused(node, "squeeze_axis")
+        raise refused(node, "squeeze_axis")
     return _axis("Split", "axis", "num_outputs")(writer, node, inputs, (), ())
 
 
@@ -283,7 +121,7 @@ def _product(
         tensors += writer.add("Transpose", [name], f"{node.name}.{flag}", perm=perm)
     assert node.operator is not None
     if node.operator.name == "dot" and len(shapes[1]) > 2:
-        raise _refused(node, f"a second input of {len(shapes[1])} dimensions")
+        raise refused(node, f"a second input of {len(shapes[1])} dimensions")
     return writer.add("MatMul", tensors, node.name)
 
 
@@ -292,7 +130,7 @@ def _reduction(kind: str) -> Write:
         writer: Writer, node: Node, inputs: Sequence[str], shapes: Sequence[Shape], made: Sequence[Shape]
     ) -> Sequence[str]:
         if node.attributes.flag("exclude"):
-            raise _refused(node, "exclude")
+            raise refused(node, "exclude")
         axes = node.attributes.shape("axis") or tuple(range(len(shapes[0])))
         given = {"keepdims": int(node.attributes.flag("keepdims"))}
         if kind == "ReduceSum":
@@ -337,7 +175,7 @@ def _indexed(writer: Writer, node: Node, inputs: Sequence[str], *_: object) -> S
     embedding = node.operator.name == "Embedding"
     table, rows = (inputs[1], inputs[0]) if embedding else (inputs[0], inputs[1])
     if not embedding and node.attributes.text("mode") == "clip":
-        raise _refused(node, "mode clip")
+        raise refused(node, "mode clip")
     whole = writer.add("Cast", [rows], f"{node.name}.rows", to=7)
     axis = 0 if embedding else node.attributes.integer("axis")
     return writer.add("Gather", [table, *whole], node.name, axis=axis)
@@ -377,6 +215,7 @@ def _truth(kind: str, write: Write) -> Write:
 
 
 WRITERS: Mapping[str, Write] = {
+    **writing_layers.WRITERS,
     **{name: _plain(kind) for kind, name in UNARY.items()},
     **{function.same: _truth(kind, _plain(kind)) for kind, function in ARITHMETIC.items()},
     **{f"broadcast_{name}": _truth(kind, _plain(kind)) for kind, name in BROADCAST.items()},
@@ -405,15 +244,6 @@ WRITERS: Mapping[str, Write] = {
     "MAERegressionOutput": _nothing,
     "LogisticRegressionOutput": _plain("Sigmoid", 1),
     "SoftmaxOutput": _softmax_output,
-    "FullyConnected": _fully_connected,
-    "Convolution": _convolution,
-    "Deconvolution": _transposed,
-    "Pooling": _pooling,
-    "BatchNorm": _batch_norm,
-    "LayerNorm": _layer_norm,
-    "Activation": _activation,
-    "LeakyReLU": _leaky,
-    "gelu": _gelu,
     "softmax": _softmax("Softmax"),
     "log_softmax": _softmax("LogSoftmax"),
     "Concat": _axis("Concat", "dim"),
