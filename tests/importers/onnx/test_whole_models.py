@@ -63,12 +63,7 @@ def test_outputs_are_those_of_the_reference(name: str, tmp_path: Path) -> None:
         assert abs(found - wanted).max() <= LIMIT * max(1.0, abs(wanted).max())
 
 
-QUICK = ("mlp", "lenet", "recommender")
-
-
-@pytest.mark.parametrize(
-    "name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in MODELS]
-)
+@pytest.mark.parametrize("name", MODELS)
 def test_a_step_over_eight_workers_is_that_of_one(name: str, tmp_path: Path) -> None:
     path = tmp_path / "model.onnx"
     onnx.save(MODELS[name](), path)
