@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         ShapeError,
         TofuError,
     )
+    from .importers.onnx import export_onnx, from_onnx
     from .operators.audit import audit
     from .operators.declare import Max, Min, Opaque, Prod, Reducer, Sum, load, op, parse
     from .partitioner import Plan, explain, lower
@@ -50,6 +51,7 @@ _HOMES = {
     ),
     **dict.fromkeys(("ArrayIterator", "Batch", "Batches"), "runtime.data"),
     "audit": "operators.audit",
+    **dict.fromkeys(("export_onnx", "from_onnx"), "importers.onnx"),
     "Executor": "runtime.executor",
     "Timeline": "simulator.timeline",
     "simulate": "simulator.simulate",
@@ -117,6 +119,8 @@ __all__ = [
     "distributed",
     "errors",
     "explain",
+    "export_onnx",
+    "from_onnx",
     "frontier",
     "gpu",
     "inference_graph",

@@ -6,16 +6,16 @@ from pathlib import Path
 
 from ..dataflow import sym
 from ..errors import TofuError
-from ..models import Model
+from ..models import Model, imported
 from . import python_file
 
 
 def from_file(target: str) -> Model | sym.Symbol | None:
-    """Return the model of a Python function or a graph file; None if `target` names neither.
+    """Return the model of a Python function or a graph file of MXNet; None if `target` names neither.
 
     Raises TofuError.
     """
-    if not is_file(target):
+    if not is_file(target) or target.endswith(imported.SUFFIX):
         return None
     in_python = python_file.split(target)
     if in_python is None:
@@ -29,8 +29,8 @@ def from_file(target: str) -> Model | sym.Symbol | None:
 
 
 def is_file(target: str) -> bool:
-    """Return whether `target` is written as a Python function or a graph file."""
-    return python_file.split(target) is not None or target.endswith(".json")
+    """Return whether `target` is written as a Python function or a file of MXNet or ONNX."""
+    return python_file.split(target) is not None or target.endswith((".json", imported.SUFFIX))
 
 
 def _call(path: Path, name: str) -> object:

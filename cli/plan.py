@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     help="Number of workers; auto is the fewest whose plan fits the memory.",
 )
 @click.option("--batch", "-b", type=click.IntRange(1), help="Batch size; the model's own if left out.")
-@shape_option("An input's shape, for graph files.")
+@shape_option("An input's shape, for graph files and for ONNX files that leave it open.")
 @method_option
 @sampling_options
 @click.option(
@@ -174,7 +174,7 @@ def command(
 ) -> None:
     """Partition MODEL's training graph over workers and print the plan.
 
-    MODEL is a name that `tofu models` lists, a graph file that MXNet wrote, `file.py:function`, or
+    MODEL is a name that `tofu models` lists, a file of MXNet or ONNX, `file.py:function`, or
     `recipe:NAME`, which is what `tofu train NAME` trains. NAME in --pin and --forbid may be a shell pattern.
     A plan that needs more memory than a device has is printed, then refused with exit status 2, and not
     saved.

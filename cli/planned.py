@@ -194,7 +194,7 @@ def planned_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--optimizer", help="The optimizer whose updates the graph contains; as planned if left out."
         ),
-        shape_option("An input's shape, for graph files."),
+        shape_option("An input's shape, for graph files and for ONNX files that leave it open."),
         click.option("--batch", "-b", type=click.IntRange(1), help="Batch size; as planned if left out."),
     ):
         gathered = option(gathered)

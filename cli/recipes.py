@@ -9,7 +9,7 @@ from pathlib import Path
 from .. import models
 from ..dataflow.optimizer import Optimizer, adam, get_optimizer, sgd
 from ..errors import TofuError
-from ..models import Model, datasets, fitting
+from ..models import Model, datasets, fitting, imported
 from ..models.files import Dataset
 from ..runtime.metrics import get_metric
 from ..support.wording import suggestion
@@ -155,7 +155,9 @@ def recipe(
 
 
 def _model(name: str, batch: int | None, default: int, data: Dataset, path: Path) -> Model:
-    """Return a model of the zoo, from a graph file or a Python function, for such data."""
+    """Return a model of the zoo, from a file of MXNet or ONNX or a Python function, for such data."""
+    if name.endswith(imported.SUFFIX):
+        return imported.for_data(name, batch, default)
     found = model_file.from_file(name)
     match found:
         case None:

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 )
 @workers_option
 @click.option("--batch", "-b", type=click.IntRange(1), help="Batch size; the model's own if left out.")
-@shape_option("An input's shape, for graph files.")
+@shape_option("An input's shape, for graph files and for ONNX files that leave it open.")
 @click.option(
     "--optimizer",
     shell_complete=candidates.of(candidates.optimizers),

@@ -1,11 +1,11 @@
-"""MODEL on the command line: a zoo name, `recipe:NAME`, MXNet's graph file, or `file.py:function`."""
+"""MODEL on the command line: a zoo name, `recipe:NAME`, a file of MXNet or ONNX, or `file.py:function`."""
 
 from __future__ import annotations
 
 from .. import models
 from ..analyzer.indices.region import Shape
 from ..errors import TofuError
-from ..models import Model
+from ..models import Model, imported
 from .model_file import from_file
 
 RECIPE = "recipe:"
@@ -15,9 +15,12 @@ RECIPE = "recipe:"
 def load_model(target: str, batch: int | None, shapes: dict[str, Shape]) -> Model:
     """Return the model that `target` names.
 
-    A function in a Python file is called without arguments and returns a Model or a Symbol; graph files and
-    symbols need `shapes` for their inputs. Raises TofuError saying what was expected.
+    A function in a Python file is called without arguments and returns a Model or a Symbol. Graph files and
+    symbols need `shapes` for their inputs, and ONNX files for those that they leave open. Raises TofuError
+    saying what was expected.
     """
+    if target.endswith(imported.SUFFIX):
+        return imported.load(target, batch, shapes)
     found = from_file(target)
     if found is None:
         if shapes:

@@ -225,6 +225,7 @@ class Run:
             self.devices.context,
             method=self.method,
             plan=self.plan,
+            parameters=self.task.model.values,
             seed=self.seed,
             detect_nan=self.detect_nan,
             memory=self.memory,

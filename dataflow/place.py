@@ -11,7 +11,7 @@ from textwrap import shorten
 from types import FrameType
 
 PACKAGE = Path(__file__).parents[1]
-BUILDERS = tuple(str(PACKAGE / room) for room in ("dataflow", "mx"))
+BUILDERS = tuple(str(PACKAGE / room) for room in ("dataflow", "importers", "mx"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from ..dataflow.graph import Graph
 from ..dataflow.optimizer import Optimizer
 from ..dataflow.symbol import Symbol
 from ..dataflow.training import inference_graph, micro_shapes, training_graph
+from ..operators.kernels.kernel import Array
 
 BYTES_PER_WEIGHT = 4
 WEIGHT_STATE_COPIES = 3
@@ -37,6 +38,9 @@ class Model:
     optimizer: Optimizer | str = "sgd"
     """The optimizer that trains it if no other is named."""
 
+    values: Mapping[str, Array] = field(default_factory=dict)
+    """By name, the values that parameters begin with; those of others are drawn."""
+
     @property
     def shapes(self) -> dict[str, Shape]:
         """Data and label shapes together."""
@@ -56,7 +60,8 @@ class Model:
     @property
     def weight_count(self) -> int:
         """Trained numbers in all parameters."""
-        return sum(map(prod, self.parameters.values()))
+        fixed = {node.name for node in self.symbol.nodes if node.text.get("__lr_mult__") == "0"}
+        return sum(prod(shape) for name, shape in self.parameters.items() if name not in fixed)
 
     @property
     def weight_state_bytes(self) -> int:

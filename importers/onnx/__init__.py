@@ -1,18 +1,6 @@
-"""ONNX's nodes in terms of the library's operators.
+"""ONNX models as symbols: a node becomes operators of the library and descriptions in TDL."""
 
-So far single nodes on arrays; reading whole models into symbols builds on these adapters.
-"""
+from .exporter import export_onnx
+from .importer import ImportedModel, from_onnx, read_onnx
 
-from collections.abc import Mapping
-
-from . import elementwise, layers, moves, recurrent, reductions
-from .node import Adapter
-
-ADAPTERS: Mapping[str, Adapter] = {
-    **elementwise.ADAPTERS,
-    **reductions.ADAPTERS,
-    **moves.ADAPTERS,
-    **layers.ADAPTERS,
-    **recurrent.ADAPTERS,
-}
-"""By a node's kind the function that computes its outputs."""
+__all__ = ["ImportedModel", "export_onnx", "from_onnx", "read_onnx"]

@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from .elementwise import binary
-from .node import Adapter, Array, OnnxNode, UnsupportedNodeError, apply, outputs, reshape
+from .compose import apply, outputs, reshape
+from .elementwise import ADD, MUL, binary
+from .node import Adapter, OnnxNode
+from .operand import OnnxOperand, UnsupportedNodeError, constant
 
 LOWEST = float(np.finfo(np.float32).min)
 """Padding of a maximum; attributes are finite."""
@@ -16,11 +18,11 @@ LOWEST = float(np.finfo(np.float32).min)
 def paddings(node: OnnxNode, kernel: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Before and after every dimension of space; `SAME` keeps the extents, divided by the stride."""
     rank, space = len(kernel), node[0].shape[2:]
-    strides = node.integers("strides", 99, [1] * rank)
-    dilations = node.integers("dilations", 99, [1] * rank)
+    strides = node.integers("strides", None, [1] * rank)
+    dilations = node.integers("dilations", None, [1] * rank)
     mode = node.text("auto_pad", "NOTSET")
     if mode in ("NOTSET", "VALID"):
-        pads = node.integers("pads", 99, [0] * 2 * rank)
+        pads = node.integers("pads", None, [0] * 2 * rank)
         return pads[:rank], pads[rank:]
     totals = [
         max((-(-extent // stride) - 1) * stride + dilation * (k - 1) + 1 - extent, 0)
@@ -30,14 +32,18 @@ def paddings(node: OnnxNode, kernel: Sequence[int]) -> tuple[tuple[int, ...], tu
     return (tuple(less), tuple(more)) if mode == "SAME_UPPER" else (tuple(more), tuple(less))
 
 
-def surrounded(data: Array, before: Sequence[int], after: Sequence[int], value: float = 0.0) -> Array:
+def surrounded(
+    data: OnnxOperand, before: Sequence[int], after: Sequence[int], value: float = 0.0
+) -> OnnxOperand:
     """MXNet pads both sides of a dimension alike, so what differs is padded apart."""
     width = [0, 0, 0, 0, *(count for pair in zip(before, after, strict=True) for count in pair)]
     return apply("Pad", data, mode="constant", pad_width=width, constant_value=value) if any(width) else data
 
 
-def convolution(node: OnnxNode) -> Sequence[Array]:
+def convolution(node: OnnxNode) -> Sequence[OnnxOperand]:
     data, weight = node[0], node[1]
+    if data.ndim < 3 or weight.ndim != data.ndim:
+        raise UnsupportedNodeError(f"Conv of {data.shape} by {weight.shape}")
     kernel = weight.shape[2:]
     before, after = paddings(node, kernel)
     if before != after:
@@ -48,8 +54,8 @@ def convolution(node: OnnxNode) -> Sequence[Array]:
             "Convolution",
             *tensors,
             kernel=kernel,
-            stride=node.integers("strides", 99),
-            dilate=node.integers("dilations", 99),
+            stride=node.integers("strides", None),
+            dilate=node.integers("dilations", None),
             pad=before,
             num_filter=weight.shape[0],
             num_group=node.integer("group", 1),
@@ -58,31 +64,31 @@ def convolution(node: OnnxNode) -> Sequence[Array]:
     ]
 
 
-def transposed_convolution(node: OnnxNode) -> Sequence[Array]:
+def transposed_convolution(node: OnnxNode) -> Sequence[OnnxOperand]:
     """Without padding; what ONNX's padding cuts off is sliced, as MXNet cuts both sides alike."""
     data, weight = node[0], node[1]
     kernel, groups = weight.shape[2:], node.integer("group", 1)
     rank = len(kernel)
-    strides = node.integers("strides", 99, [1] * rank)
-    extra = node.integers("output_padding", 99, [0] * rank)
+    strides = node.integers("strides", None, [1] * rank)
+    extra = node.integers("output_padding", None, [0] * rank)
     tensors = [data, weight, *([node[2]] if node.has(2) else [])]
     full = apply(
         "Deconvolution",
         *tensors,
         kernel=kernel,
         stride=strides,
-        dilate=node.integers("dilations", 99),
+        dilate=node.integers("dilations", None),
         adj=extra if all(e < s for e, s in zip(extra, strides, strict=True)) else (),
         num_filter=weight.shape[1] * groups,
         num_group=groups,
         no_bias=not node.has(2),
     )
-    wanted = node.integers("output_shape", 99)[-rank:]
+    wanted = node.integers("output_shape", None)[-rank:]
     mode = node.text("auto_pad", "NOTSET")
     if mode.startswith("SAME"):
         wanted = tuple(extent * stride for extent, stride in zip(data.shape[2:], strides, strict=True))
     if not wanted:
-        pads = node.integers("pads", 99, [0] * 2 * rank)
+        pads = node.integers("pads", None, [0] * 2 * rank)
         ends = [extent - cut for extent, cut in zip(full.shape[2:], pads[rank:], strict=True)]
         return [apply("slice", full, begin=(None, None, *pads[:rank]), end=(None, None, *ends))]
     missing = [max(extent - size, 0) for size, extent in zip(full.shape[2:], wanted, strict=True)]
@@ -95,9 +101,9 @@ def transposed_convolution(node: OnnxNode) -> Sequence[Array]:
     return [apply("slice", full, begin=(None, None, *starts), end=(None, None, *ends))]
 
 
-def within(found: Array, node: OnnxNode, before: Sequence[int]) -> Array:
+def within(found: OnnxOperand, node: OnnxNode, before: Sequence[int]) -> OnnxOperand:
     """Without last windows that begin behind the tensor, which MXNet keeps."""
-    strides = node.integers("strides", 99, [1] * len(before))
+    strides = node.integers("strides", None, [1] * len(before))
     ends = [
         min(count, -(-(extent + pad) // stride))
         for count, extent, pad, stride in zip(
@@ -107,19 +113,19 @@ def within(found: Array, node: OnnxNode, before: Sequence[int]) -> Array:
     return apply("slice", found, begin=(None,) * found.ndim, end=(None, None, *ends))
 
 
-def pooled(node: OnnxNode) -> Sequence[Array]:
+def pooled(node: OnnxNode) -> Sequence[OnnxOperand]:
     """Add uneven padding before; then an average needs the number of elements that are not padding."""
     kind = "max" if node.kind == "MaxPool" else "avg"
     if node.outputs > 1:
         raise UnsupportedNodeError("MaxPool with output Indices")
-    kernel = node.integers("kernel_shape", 99)
+    kernel = node.integers("kernel_shape", None)
     node.only(dilations=[1] * len(kernel), storage_order=0)
     before, after = paddings(node, kernel)
     counts = kind == "max" or bool(node.integer("count_include_pad", 0))
     full = bool(node.integer("ceil_mode", 0))
     windows = {
         "kernel": kernel,
-        "stride": node.integers("strides", 99),
+        "stride": node.integers("strides", None),
         "pooling_convention": "full" if full else "valid",
     }
     if before == after:
@@ -128,14 +134,14 @@ def pooled(node: OnnxNode) -> Sequence[Array]:
     data = surrounded(node[0], before, after, LOWEST if kind == "max" else 0.0)
     if counts:
         return [apply("Pooling", data, pool_type=kind, **windows)]
-    inside = surrounded(np.ones_like(node[0]), before, after)
+    inside = surrounded(apply("ones_like", node[0]), before, after)
     total, count = (apply("Pooling", each, pool_type="sum", **windows) for each in (data, inside))
     return [apply("_div", total, count)]
 
 
-def power_pooled(node: OnnxNode) -> Sequence[Array]:
+def power_pooled(node: OnnxNode) -> Sequence[OnnxOperand]:
     """Return the root of a sum of powers."""
-    kernel, power = node.integers("kernel_shape", 99), node.number("p", 2)
+    kernel, power = node.integers("kernel_shape", None), node.number("p", 2)
     node.only(dilations=[1] * len(kernel))
     before, after = paddings(node, kernel)
     powers = apply("_power_scalar", apply("abs", node[0]), scalar=power)
@@ -143,19 +149,19 @@ def power_pooled(node: OnnxNode) -> Sequence[Array]:
         "Pooling",
         surrounded(powers, before, after),
         kernel=kernel,
-        stride=node.integers("strides", 99),
+        stride=node.integers("strides", None),
         pool_type="sum",
         pooling_convention="full" if node.integer("ceil_mode", 0) else "valid",
     )
     return [apply("_power_scalar", total, scalar=1 / power)]
 
 
-def pooled_everywhere(node: OnnxNode) -> Sequence[Array]:
+def pooled_everywhere(node: OnnxNode) -> Sequence[OnnxOperand]:
     kind = "max" if node.kind == "GlobalMaxPool" else "avg"
     return [apply("Pooling", node[0], pool_type=kind, global_pool=True)]
 
 
-def batch_normalization(node: OnnxNode) -> Sequence[Array]:
+def batch_normalization(node: OnnxNode) -> Sequence[OnnxOperand]:
     node.only(training_mode=0)
     if node[0].ndim < 2:
         raise UnsupportedNodeError("BatchNormalization of one dimension")
@@ -163,21 +169,23 @@ def batch_normalization(node: OnnxNode) -> Sequence[Array]:
     return [apply("BatchNorm", *tensors, fix_gamma=False, eps=node.number("epsilon", 1e-5))]
 
 
-def instance_normalization(node: OnnxNode) -> Sequence[Array]:
+def instance_normalization(node: OnnxNode) -> Sequence[OnnxOperand]:
     return [apply("InstanceNorm", *(node[k] for k in range(3)), eps=node.number("epsilon", 1e-5))]
 
 
-def group_normalization(node: OnnxNode) -> Sequence[Array]:
+def group_normalization(node: OnnxNode) -> Sequence[OnnxOperand]:
     """Groups are the channels of an InstanceNorm; scales and offsets are those of the channels."""
     data, groups = node[0], node.integer("num_groups", 1)
+    if node.opset < 21 and groups != data.shape[1]:
+        raise UnsupportedNodeError("GroupNormalization with a scale for each group")
     grouped = reshape(data, (data.shape[0], groups, -1))
-    ones, zeros = np.ones(groups, data.dtype), np.zeros(groups, data.dtype)
+    ones, zeros = constant(np.ones(groups)), constant(np.zeros(groups))
     normal = apply("InstanceNorm", grouped, ones, zeros, eps=node.number("epsilon", 1e-5))
-    scale, offset = (node[k].reshape(1, -1, *(1 for _ in data.shape[2:])) for k in (1, 2))
-    return [binary("broadcast_add", binary("broadcast_mul", reshape(normal, data.shape), scale), offset)]
+    scale, offset = (reshape(node[k], (-1, *(1 for _ in data.shape[2:]))) for k in (1, 2))
+    return [binary(ADD, binary(MUL, reshape(normal, data.shape), scale), offset)]
 
 
-def local_response(node: OnnxNode) -> Sequence[Array]:
+def local_response(node: OnnxNode) -> Sequence[OnnxOperand]:
     return [
         apply(
             "LRN",
@@ -190,24 +198,29 @@ def local_response(node: OnnxNode) -> Sequence[Array]:
     ]
 
 
-def dropout(node: OnnxNode) -> Sequence[Array]:
+def dropout(node: OnnxNode) -> Sequence[OnnxOperand]:
+    """Nothing is dropped after training. In training it draws, if the ratio says so."""
     if node.outputs > 1:
         raise UnsupportedNodeError("Dropout with output mask")
-    if node.has(2) and bool(node[2]):
+    if node.has(2) and bool(node.value(2)):
         raise UnsupportedNodeError("random numbers")
-    return [outputs("Dropout", node[0])[0]]
+    ratio = float(node.value(1).reshape(())) if node.has(1) else node.number("ratio", 0.5)
+    return [outputs("Dropout", node[0], p=ratio)[0]] if 0 < ratio < 1 else [node[0]]
 
 
-def upsampled(node: OnnxNode) -> Sequence[Array]:
+def upsampled(node: OnnxNode) -> Sequence[OnnxOperand]:
     """MXNet's UpSampling has one scale for both dimensions of space; repeating has one for each."""
     node.only(mode=b"nearest")
     data = node[0]
-    for axis, scale in enumerate(node[1].tolist()):
-        data = apply("repeat", data, repeats=int(scale), axis=axis)
+    scales = node.value(1) if node.has(1) else np.asarray(node.attributes.get("scales", ()))
+    for axis, scale in enumerate(scales.tolist()):
+        if scale != int(scale):
+            raise UnsupportedNodeError("Upsample by a scale that is not a whole number")
+        data = apply("repeat", data, repeats=int(scale), axis=axis) if scale != 1 else data
     return [data]
 
 
-def grid_sampled(node: OnnxNode) -> Sequence[Array]:
+def grid_sampled(node: OnnxNode) -> Sequence[OnnxOperand]:
     """MXNet's coordinates lie in the middle of pixels, and its grid's coordinates are its channels."""
     if node[0].ndim != 4:
         raise UnsupportedNodeError("GridSample of volumes")
@@ -217,8 +230,8 @@ def grid_sampled(node: OnnxNode) -> Sequence[Array]:
     return [apply("BilinearSampler", node[0], apply("transpose", node[1], axes=(0, 3, 1, 2)))]
 
 
-def affine_grid(node: OnnxNode) -> Sequence[Array]:
-    size = node[1].tolist()
+def affine_grid(node: OnnxNode) -> Sequence[OnnxOperand]:
+    size = node.value(1).tolist()
     if len(size) != 4:
         raise UnsupportedNodeError("AffineGrid of volumes")
     if not node.integer("align_corners", 0):

@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import prod
 
 import numpy as np
 
-from .node import Adapter, Array, OnnxNode, UnsupportedNodeError, apply, outputs, ranked, reshape
+from .compose import apply, broadcast, described, outputs, reshape, stretched
+from .node import Adapter, OnnxNode
+from .operand import OnnxOperand, UnsupportedNodeError, constant
 
 
-def concat(node: OnnxNode) -> Sequence[Array]:
-    arrays = [array for array in node.inputs if array is not None]
-    return [apply("Concat", *arrays, num_args=len(arrays), dim=node.integer("axis", 0))]
+def concat(node: OnnxNode) -> Sequence[OnnxOperand]:
+    return [apply("Concat", *node.given, dim=node.axis(0))]
 
 
-def split(node: OnnxNode) -> Sequence[Array]:
+def split(node: OnnxNode) -> Sequence[OnnxOperand]:
     """Equal parts by SliceChannel, others one slice each."""
-    axis = node.integer("axis", 0) % node[0].ndim
+    axis = node.axis(0)
     extent = node[0].shape[axis]
     parts = node.integers("split", 1)
     if not parts:
         count = node.integer("num_outputs", node.outputs)
         width = -(-extent // count)
         parts = (*(width for _ in range(count - 1)), extent - width * (count - 1))
-    if 0 in parts:
+    if min(parts) <= 0:
         raise UnsupportedNodeError("tensor without elements")
+    if sum(parts) != extent:
+        raise UnsupportedNodeError(f"parts {parts} of an extent of {extent}")
+    if len(parts) == 1:
+        return [node[0]]
     if len(set(parts)) == 1:
         return outputs("SliceChannel", node[0], num_outputs=len(parts), axis=axis)
     ends = np.cumsum(parts).tolist()
@@ -34,7 +40,7 @@ def split(node: OnnxNode) -> Sequence[Array]:
     ]
 
 
-def slices(node: OnnxNode) -> Sequence[Array]:
+def slices(node: OnnxNode) -> Sequence[OnnxOperand]:
     """Ends far beyond the tensor stand for open ones."""
     data = node[0]
     starts, ends = node.integers("starts", 1), node.integers("ends", 2)
@@ -42,8 +48,7 @@ def slices(node: OnnxNode) -> Sequence[Array]:
     steps = node.integers("steps", 4, [1] * len(starts))
     cuts: list[tuple[int | None, int | None, int]] = [(None, None, 1)] * data.ndim
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
-        extent = data.shape[axis]
-        chosen = range(*slice(start, end, step).indices(extent))
+        chosen = range(*slice(start, end, step).indices(data.shape[axis]))
         if not chosen:
             raise UnsupportedNodeError("tensor without elements")
         last = chosen[-1] + (1 if step > 0 else -1)
@@ -52,100 +57,150 @@ def slices(node: OnnxNode) -> Sequence[Array]:
     return [apply("slice", data, begin=begin, end=stop, step=stride)]
 
 
-def transpose(node: OnnxNode) -> Sequence[Array]:
-    return [apply("transpose", node[0], axes=node.integers("perm", 1))]
+def transpose(node: OnnxNode) -> Sequence[OnnxOperand]:
+    return [transposed(node[0], node.integers("perm", None))]
 
 
-def reshaped(node: OnnxNode) -> Sequence[Array]:
-    node.only(allowzero=0)
-    shape = node.integers("shape", 1)
-    if -1 not in shape and 0 in node[0].shape:
+def transposed(data: OnnxOperand, axes: Sequence[int]) -> OnnxOperand:
+    """Return the dimensions in another order."""
+    return data if data.ndim < 2 else apply("transpose", data, axes=tuple(axes))
+
+
+def reshaped(node: OnnxNode) -> Sequence[OnnxOperand]:
+    """Return another shape, in which 0 keeps a dimension."""
+    shape = list(node.integers("shape", 1))
+    if node.integer("allowzero", 0) and 0 in shape:
         raise UnsupportedNodeError("tensor without elements")
+    for axis, extent in enumerate(shape):
+        if extent == 0:
+            if axis >= node[0].ndim:
+                raise UnsupportedNodeError(f"0 in place {axis} of the shape for {node[0].shape}")
+            shape[axis] = node[0].shape[axis]
     return [reshape(node[0], shape)]
 
 
-def flattened(node: OnnxNode) -> Sequence[Array]:
-    """MXNet's own Flatten is that from dimension 1."""
+def flattened(node: OnnxNode) -> Sequence[OnnxOperand]:
     data, axis = node[0], node.integer("axis", 1)
-    if axis % max(data.ndim, 1) == 1 and axis != data.ndim:
-        return [apply("Flatten", data)]
     axis = axis + data.ndim if axis < 0 else axis
-    return [reshape(data, (int(np.prod(data.shape[:axis])), -1))]
+    return [reshape(data, (prod(data.shape[:axis]), prod(data.shape[axis:])))]
 
 
-def squeezed(node: OnnxNode) -> Sequence[Array]:
+def squeezed(node: OnnxNode) -> Sequence[OnnxOperand]:
     data, axes = node[0], node.integers("axes", 1)
     dropped = {axis % data.ndim for axis in axes} or {d for d, e in enumerate(data.shape) if e == 1}
     return [reshape(data, [extent for d, extent in enumerate(data.shape) if d not in dropped])]
 
 
-def unsqueezed(node: OnnxNode) -> Sequence[Array]:
+def unsqueezed(node: OnnxNode) -> Sequence[OnnxOperand]:
     data, axes = node[0], node.integers("axes", 1)
     rank = data.ndim + len(axes)
-    for axis in sorted(axis % rank for axis in axes):
-        data = apply("expand_dims", data, axis=axis)
-    return [data]
+    ones, extents = {axis % rank for axis in axes}, iter(data.shape)
+    if len(ones) != len(axes) or max(axes, default=0) >= rank or min(axes, default=0) < -rank:
+        raise UnsupportedNodeError(f"Unsqueeze of {data.shape} with axes {axes}")
+    return [reshape(data, [1 if axis in ones else next(extents) for axis in range(rank)])]
 
 
-def padded(node: OnnxNode) -> Sequence[Array]:
+def padded(node: OnnxNode) -> Sequence[OnnxOperand]:
     data, mode = node[0], node.text("mode", "constant")
     if mode == "wrap":
         raise UnsupportedNodeError("Pad with mode wrap")
     width = node.integers("pads", 1)
     axes = node.integers("axes", 3, range(data.ndim))
-    before, after = [0] * data.ndim, [0] * data.ndim
+    pairs = [(0, 0)] * data.ndim
     for place, axis in enumerate(axes):
-        before[axis], after[axis] = width[place], width[place + len(axes)]
-    value = float(node[2]) if node.has(2) else node.number("value", 0.0)
-    interleaved = [count for pair in zip(before, after, strict=True) for count in pair]
-    return [apply("Pad", data, mode=mode, pad_width=interleaved, constant_value=value)]
+        pairs[axis] = (width[place], width[place + len(axes)])
+    value = float(node.value(2).reshape(())) if node.has(2) else node.number("value", 0.0)
+    flat = [count for pair in pairs for count in pair]
+    if not any(flat):
+        return [data]
+    if min(flat) < 0:
+        raise UnsupportedNodeError("Pad with negative pads")
+    return [apply("Pad", data, mode=mode, pad_width=flat, constant_value=value)]
 
 
-def gather(node: OnnxNode) -> Sequence[Array]:
-    """Negative indices count from the back, which is to wrap."""
-    if not node[1].ndim:
-        raise UnsupportedNodeError("tensor without dimensions")
-    return [apply("take", node[0], node[1], axis=node.integer("axis", 0), mode="wrap")]
+def gather(node: OnnxNode) -> Sequence[OnnxOperand]:
+    """Negative indices count from the back, which is to wrap. One constant index is a slice."""
+    axis = node.axis(0)
+    known = node[1].known
+    data = node[0]
+    if known is not None and known.size == 1:
+        extent = data.shape[axis]
+        chosen = int(known.reshape(()))
+        if not -extent <= chosen < extent:
+            raise UnsupportedNodeError(f"index {chosen} of an extent of {extent}")
+        start = chosen % extent
+        part = apply("slice_axis", data, axis=axis, begin=start, end=start + 1)
+        return [reshape(part, (*data.shape[:axis], *known.shape, *data.shape[axis + 1 :]))]
+    found = apply("take", data, node[1], axis=axis, mode="wrap")
+    return [reshape(found, (*data.shape[:axis], *node[1].shape, *data.shape[axis + 1 :]))]
 
 
-def one_hot(node: OnnxNode) -> Sequence[Array]:
-    """MXNet's classes are the last dimension; negative indices count from the back."""
-    depth, (off, on) = int(node[1].reshape(())), node[2].tolist()
-    axis, places = node.integer("axis", -1), np.atleast_1d(node[0])
-    above = apply("_greater_equal_scalar", places, scalar=depth)
-    beyond = apply("_maximum", above, apply("_lesser_scalar", places, scalar=-depth))
-    outside = apply("_mul_scalar", apply("ones_like", places), scalar=-1)
-    indices = apply("where", beyond, outside, apply("_mod_scalar", places, scalar=depth))
-    found = apply("one_hot", indices, depth=depth, on_value=on, off_value=off)
-    order = list(range(found.ndim - 1))
-    order.insert(axis % found.ndim, found.ndim - 1)
-    return [apply("transpose", found, axes=order)]
+def gather_elements(node: OnnxNode) -> Sequence[OnnxOperand]:
+    """Each index replaces its own one along one dimension; negative ones count from the back."""
+    data, indices = node[0], node[1]
+    axis = node.axis(0)
+    variables = [f"i{d}" for d in range(data.ndim)]
+    place = f"b[{', '.join(variables)}]"
+    extent = data.shape[axis]
+    at = [*variables[:axis], f"where({place} < 0, {place} + {extent}, {place})", *variables[axis + 1 :]]
+    sized = ", ".join(f"{v}={e}" for v, e in zip(variables, indices.shape, strict=True))
+    return [
+        described(f"def gather_elements(a, b):\n    return lambda {sized}: a[{', '.join(at)}]", data, indices)
+    ]
 
 
-def tile(node: OnnxNode) -> Sequence[Array]:
+def scatter(node: OnnxNode) -> Sequence[OnnxOperand]:
+    """Each element of the output says which updates it takes: those whose indices are its own."""
+    data, indices, updates = node[0], node[1], node[2]
+    depth, mode = indices.shape[-1], node.text("reduction", "none")
+    rows = prod(indices.shape[:-1])
+    flat = [reshape(indices, (rows, depth)), reshape(updates, (rows, *data.shape[depth:]))]
+    variables = [f"i{d}" for d in range(data.ndim)]
+    places = [f"where(b[n, {d}] < 0, b[n, {d}] + {data.shape[d]}, b[n, {d}]) == i{d}" for d in range(depth)]
+    hit, own = " and ".join(places), f"a[{', '.join(variables)}]"
+    new = f"c[{', '.join(['n', *variables[depth:]])}]"
+    total = f"Sum(lambda n: where({hit}, {new}, 0))"
+    match mode:
+        case "none":
+            body = f"where(Sum(lambda n: where({hit}, 1, 0)) > 0, {total}, {own})"
+        case "add":
+            body = f"{own} + {total}"
+        case "mul":
+            body = f"{own} * Prod(lambda n: where({hit}, {new}, 1))"
+        case "max":
+            body = f"maximum({own}, Max(lambda n: where({hit}, {new}, -inf)))"
+        case "min":
+            body = f"minimum({own}, Min(lambda n: where({hit}, {new}, inf)))"
+        case _:
+            raise UnsupportedNodeError(f"ScatterND with reduction {mode}")
+    text = f"def scatter(a, b, c):\n    return lambda {', '.join(variables)}: {body}"
+    return [described(text, data, *flat)]
+
+
+def one_hot(node: OnnxNode) -> Sequence[OnnxOperand]:
+    """Negative classes count from the back."""
+    depth = int(node.value(1).reshape(()))
+    off, on = (float(each) for each in node.value(2).tolist())
+    places, rank = node[0], node[0].ndim + 1
+    axis = node.axis(-1, rank)
+    variables = [f"i{d}" for d in range(node[0].ndim)]
+    read = f"a[{', '.join(variables or ['0'])}]"
+    arguments = [*variables]
+    arguments.insert(axis, f"k={depth}")
+    hit = f"{read} == k or {read} + {depth} == k"
+    text = f"def one_hot(a):\n    return lambda {', '.join(arguments)}: where({hit}, {on!r}, {off!r})"
+    return [described(text, places)]
+
+
+def tile(node: OnnxNode) -> Sequence[OnnxOperand]:
     return [apply("tile", node[0], reps=node.integers("repeats", 1))]
 
 
-def expand(node: OnnxNode) -> Sequence[Array]:
-    shape = np.broadcast_shapes(node[0].shape, node.integers("shape", 1))
-    return [apply("broadcast_to", ranked(node[0], len(shape)), shape=shape)]
+def expand(node: OnnxNode) -> Sequence[OnnxOperand]:
+    return [stretched(node[0], broadcast(node[0].shape, node.integers("shape", 1)))]
 
 
-def arange(node: OnnxNode) -> Sequence[Array]:
-    start, stop, step = (float(node[k]) for k in range(3))
-    return [apply("_arange", start=start, stop=stop, step=step)]
-
-
-def filled(node: OnnxNode) -> Sequence[Array]:
-    shape = node.integers("shape", 0)
-    if not shape or 0 in shape:
-        raise UnsupportedNodeError("tensor without elements")
-    value = node.attributes.get("value")
-    number = 0.0 if value is None else float(np.asarray(value).reshape(()))
-    return [apply("_mul_scalar", apply("_ones", shape=shape), scalar=number)]
-
-
-def depth_to_space(node: OnnxNode) -> Sequence[Array]:
+def depth_to_space(node: OnnxNode) -> Sequence[OnnxOperand]:
     batch, channels, height, width = node[0].shape
     block = node.integer("blocksize", 1)
     inner = channels // block**2
@@ -156,7 +211,7 @@ def depth_to_space(node: OnnxNode) -> Sequence[Array]:
     return [reshape(apply("transpose", blocks, axes=order), (batch, inner, height * block, width * block))]
 
 
-def space_to_depth(node: OnnxNode) -> Sequence[Array]:
+def space_to_depth(node: OnnxNode) -> Sequence[OnnxOperand]:
     batch, channels, height, width = node[0].shape
     block = node.integer("blocksize", 1)
     rows, columns = height // block, width // block
@@ -165,12 +220,45 @@ def space_to_depth(node: OnnxNode) -> Sequence[Array]:
     return [reshape(apply("transpose", blocks, axes=order), (batch, channels * block**2, rows, columns))]
 
 
-def reverse_sequence(node: OnnxNode) -> Sequence[Array]:
+def reverse_sequence(node: OnnxNode) -> Sequence[OnnxOperand]:
     """MXNet's time is the first dimension."""
     batch_first = (node.integer("batch_axis", 1), node.integer("time_axis", 0)) == (0, 1)
     data = apply("SwapAxis", node[0], dim1=0, dim2=1) if batch_first else node[0]
-    found = apply("SequenceReverse", data, node[1].astype(data.dtype), use_sequence_length=True)
+    found = apply("SequenceReverse", data, node[1], use_sequence_length=True)
     return [apply("SwapAxis", found, dim1=0, dim2=1) if batch_first else found]
+
+
+def triangle(node: OnnxNode) -> Sequence[OnnxOperand]:
+    """Keep elements from a diagonal on, or up to it."""
+    diagonal = int(node.value(1).reshape(())) if node.has(1) else 0
+    relation = ">=" if node.integer("upper", 1) else "<="
+    batch = ", ".join(f"n{d}" for d in range(node[0].ndim - 2))
+    at = f"{batch}, i, j" if batch else "i, j"
+    text = f"def triangle(a):\n    return lambda {at}: where(j - i {relation} {diagonal}, a[{at}], 0)"
+    return [described(text, node[0])]
+
+
+def cumulative(node: OnnxNode) -> Sequence[OnnxOperand]:
+    """Return sums of all elements up to each along a dimension, with or without it, from either end."""
+    data = node[0]
+    axis = int(node.value(1).reshape(())) % data.ndim
+    variables = [f"i{d}" for d in range(data.ndim)]
+    at = [*variables[:axis], "k", *variables[axis + 1 :]]
+    relation = (">" if node.integer("reverse", 0) else "<") + ("" if node.integer("exclusive", 0) else "=")
+    sized = ", ".join(f"{v}={e}" for v, e in zip(variables, data.shape, strict=True))
+    body = f"Sum(lambda k: where(k {relation} {variables[axis]}, a[{', '.join(at)}], 0))"
+    return [described(f"def cumulative_sum(a):\n    return lambda {sized}: {body}", data)]
+
+
+def shape_of(node: OnnxNode) -> Sequence[OnnxOperand]:
+    """Return the shape, or a part of it: a constant."""
+    shape = node[0].shape
+    part = shape[slice(*slice(node.integer("start", 0), node.attributes.get("end")).indices(len(shape)))]
+    return [constant(np.array(part, np.int64), np.int64)]
+
+
+def size_of(node: OnnxNode) -> Sequence[OnnxOperand]:
+    return [constant(node[0].size, np.int64)]
 
 
 ADAPTERS: Mapping[str, Adapter] = {
@@ -184,12 +272,16 @@ ADAPTERS: Mapping[str, Adapter] = {
     "Unsqueeze": unsqueezed,
     "Pad": padded,
     "Gather": gather,
+    "GatherElements": gather_elements,
     "OneHot": one_hot,
+    "ScatterND": scatter,
     "Tile": tile,
     "Expand": expand,
-    "Range": arange,
-    "ConstantOfShape": filled,
     "DepthToSpace": depth_to_space,
     "SpaceToDepth": space_to_depth,
     "ReverseSequence": reverse_sequence,
+    "Trilu": triangle,
+    "CumSum": cumulative,
+    "Shape": shape_of,
+    "Size": size_of,
 }

@@ -1,0 +1,266 @@
+"""Whole ONNX models as symbols, with their parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...analyzer.indices.region import Shape
+from ...dataflow.builder import Names
+from ...dataflow.naming import NameScope
+from ...dataflow.symbol import Symbol
+from ...dataflow.symbol.compose import variable
+from ...errors import GraphError, TofuError
+from ...operators.operator import Operator
+from . import elementwise, layers, moves, recurrent, reductions, resizing
+from .compose import outputs
+from .folding import FOLDS, fold
+from .graph import called, check_known, check_versions, escaped, kind_of, opset, ordered, read_model
+from .inputs import input_shapes
+from .node import Adapter, OnnxNode
+from .operand import Array, Constants, OnnxOperand, UnknownValueError
+from .tensors import element_type, read_tensor
+
+ADAPTERS: Mapping[str, Adapter] = {
+    **elementwise.ADAPTERS,
+    **reductions.ADAPTERS,
+    **moves.ADAPTERS,
+    **layers.ADAPTERS,
+    **recurrent.ADAPTERS,
+    **resizing.ADAPTERS,
+}
+"""By a node's kind the function that makes its outputs."""
+
+TRUTH = frozenset({"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "And", "Or", "Xor", "Not",
+                   "IsNaN", "IsInf"})  # fmt: skip
+"""Kinds of nodes whose outputs are truth values."""
+
+WHOLE = frozenset({"ArgMax", "ArgMin", "Shape", "Size"})
+"""Kinds of nodes whose outputs are whole numbers."""
+
+NO_OPERATORS: Mapping[str, Operator] = {}
+NO_SHAPES: Mapping[str, Sequence[int]] = {}
+
+
+@dataclass(frozen=True)
+class ImportedModel:
+    """A model of an ONNX file."""
+
+    symbol: Symbol
+    """The outputs of the graph, in the order of the file."""
+
+    parameters: Mapping[str, Array]
+    """The values of parameters, running statistics and constants, by name."""
+
+    shapes: Mapping[str, Shape]
+    """The shapes of the inputs that are fed, by name."""
+
+
+def from_onnx(
+    model: str | PathLike[str] | bytes,
+    shapes: Mapping[str, Sequence[int]] = NO_SHAPES,
+    operators: Mapping[str, Operator] = NO_OPERATORS,
+) -> tuple[Symbol, dict[str, Array]]:
+    """Return the symbol of an ONNX model and the values of its variables, by name.
+
+    `model` is a file's path, or its bytes. `shapes` are those of inputs whose dimensions the file leaves
+    open, such as the batch. `operators` are descriptions of operators that are not known, by name; those of
+    another domain are called `domain.Name`.
+
+    Floating-point initializers are parameters, which training updates. Whole numbers, tensors without
+    dimensions and the values of Constant nodes have a learning rate multiplier of 0. The symbol's other
+    variables are the inputs, with their shapes.
+
+    Raises GraphError for a file that is not a model, that reads from outside its folder, or that contradicts
+    itself, and for all unknown operators together. Raises ShapeError for a dimension that stays open, and
+    OperatorError for a node that asks for something that has no description.
+    """
+    found = read_onnx(model, shapes, operators)
+    return found.symbol, dict(found.parameters)
+
+
+def read_onnx(
+    model: str | PathLike[str] | bytes,
+    shapes: Mapping[str, Sequence[int]] = NO_SHAPES,
+    operators: Mapping[str, Operator] = NO_OPERATORS,
+    batch: int | None = None,
+) -> ImportedModel:
+    """Return an ONNX model with the shapes of its inputs; see `from_onnx`.
+
+    `batch` is the extent of first dimensions that are open otherwise.
+    """
+    require_onnx()
+    path = None if isinstance(model, bytes) else Path(model)
+    proto = read_model(model if isinstance(model, bytes) else Path(model))
+    with NameScope(), Constants(Names()) as constants:
+        folder = None if path is None else path.parent
+        return _Importer(proto, folder, shapes, operators, batch, constants).run()
+
+
+def require_onnx() -> None:
+    """Raise GraphError if the package onnx is not installed."""
+    try:
+        import onnx  # noqa: F401
+    except ImportError:
+        raise GraphError("reading ONNX models needs the package onnx; pip install 'tofu[onnx]'") from None
+
+
+class _Importer:
+    """Turns the nodes of one graph into a symbol."""
+
+    def __init__(
+        self,
+        proto: Any,
+        folder: Path | None,
+        shapes: Mapping[str, Sequence[int]],
+        operators: Mapping[str, Operator],
+        batch: int | None,
+        constants: Constants,
+    ) -> None:
+        self.graph = proto.graph
+        self.opset = opset(proto)
+        self.folder = folder
+        self.given = shapes
+        self.batch = batch
+        self.constants = constants
+        self.adapters = {**ADAPTERS, **{kind: described_by(each) for kind, each in operators.items()}}
+        self.values: dict[str, OnnxOperand] = {}
+
+    def run(self) -> ImportedModel:
+        nodes = ordered(self.graph)
+        check_known(nodes, self.adapters.keys() | FOLDS.keys())
+        check_versions(nodes, self.opset)
+        inputs = self.inputs()
+        self.initializers()
+        last = {name: index for index, node in enumerate(nodes) for name in node.input}
+        kept = {each.name for each in self.graph.output}
+        for index, node in enumerate(nodes):
+            self.node(node)
+            for name in node.input:
+                if last[name] == index and name not in kept:
+                    self.values.pop(name, None)
+        heads = [self.constants.symbol(self.values[each.name]).heads[0] for each in self.graph.output]
+        symbol = Symbol(heads)
+        variables = {*symbol.list_arguments(), *symbol.list_auxiliary_states()}
+        fed = {name: shape for name, shape in inputs.items() if name in variables}
+        return ImportedModel(symbol, self.constants.values(symbol), fed)
+
+    def inputs(self) -> dict[str, Shape]:
+        """Make a variable for every input that has no value. Returns their shapes as variables have them."""
+        kept = {each.name for each in self.graph.initializer}
+        fed = [each for each in self.graph.input if each.name not in kept]
+        shapes = input_shapes(fed, self.given, self.batch)
+        held = {}
+        for value, shape in zip(fed, shapes.values(), strict=True):
+            dtype = element_type(value.type.tensor_type.elem_type)
+            assert dtype is not None
+            name = self.constants.claim(escaped(value.name))
+            operand = OnnxOperand(shape, dtype, variable(name, shape or (1,)), name=name)
+            self.values[value.name] = operand
+            held[name] = operand.held
+        return held
+
+    def initializers(self) -> None:
+        for proto in self.graph.initializer:
+            array = read_tensor(proto, self.folder)
+            name = self.constants.reserve(escaped(proto.name))
+            trained = array.dtype.kind == "f" and array.ndim > 0
+            self.values[proto.name] = OnnxOperand(array.shape, array.dtype, None, array, name, trained)
+
+    def node(self, proto: Any) -> None:
+        """Make the outputs of a node."""
+        name = self.constants.claim(called(proto))
+        place = f"node {name!r} ({kind_of(proto)})"
+        try:
+            made = self.outputs(proto, name)
+        except UnknownValueError as error:
+            raise UnknownValueError(f"{place}: {error}", error.name) from None
+        except TofuError as error:
+            raise error.saying(f"{place}: {error}") from error
+        except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
+            raise GraphError(f"{place} contradicts itself: {error}") from error
+        if len(made) < len(proto.output):
+            raise GraphError(f"{place} makes {len(made)} outputs, but the file names {len(proto.output)}")
+        self.values.update(zip(proto.output, made, strict=False))
+
+    def outputs(self, proto: Any, name: str) -> list[OnnxOperand]:
+        node = self.read(proto)
+        folded = fold(node)
+        if folded is not None:
+            return [replace(each, name=name) for each in folded]
+        if kind_of(proto) not in self.adapters:
+            named = zip(node.names, node.inputs, strict=True)
+            unknown = next((each for each, operand in named if operand and operand.known is None), "")
+            raise UnknownValueError(
+                f"input {unknown!r} is not a constant, and such a node is computed only at import", unknown
+            )
+        self.constants.begin(name)
+        made = list(self.adapters[kind_of(proto)](node))
+        return self.typed(node, self.constants.named(made, name))
+
+    def read(self, proto: Any) -> OnnxNode:
+        """Return a node with its inputs."""
+        import onnx
+
+        try:
+            onnx.checker.check_node(proto, _context(self.opset)) if kind_of(proto) in ADAPTERS else None
+        except onnx.checker.ValidationError as error:
+            raise GraphError(f"not as ONNX defines it: {str(error).splitlines()[0]}") from None
+        attributes = {each.name: self.attribute(each) for each in proto.attribute}
+        inputs = tuple(self.values[each] if each else None for each in proto.input)
+        names = tuple(proto.input)
+        return OnnxNode(proto.op_type, attributes, inputs, len(proto.output), self.opset, names)
+
+    def attribute(self, proto: Any) -> object:
+        import onnx
+
+        if proto.type == onnx.AttributeProto.TENSOR:
+            return read_tensor(proto.t, self.folder)
+        return onnx.helper.get_attribute_value(proto)
+
+    def typed(self, node: OnnxNode, made: Sequence[OnnxOperand]) -> list[OnnxOperand]:
+        """Return outputs with the types that ONNX gives them."""
+        dtype: np.dtype[Any] | None = None
+        if node.kind in TRUTH:
+            dtype = np.dtype(bool)
+        elif node.kind in WHOLE:
+            dtype = np.dtype(np.int64)
+        elif node.kind == "Where":
+            dtype = node[1].dtype
+        elif node.kind == "OneHot":
+            dtype = node[2].dtype
+        elif node.kind == "Cast":
+            dtype = element_type(node.integer("to", 0))
+        elif node.kind == "CastLike":
+            dtype = node[1].dtype
+        return [each if dtype is None else replace(each, dtype=dtype) for each in made]
+
+
+def _context(version: int) -> Any:
+    """Return the versions that a node is checked against."""
+    import onnx
+
+    context = onnx.checker.C.CheckerContext()
+    context.ir_version = onnx.IR_VERSION
+    context.opset_imports = {"": version}
+    return context
+
+
+def described_by(operator: Operator) -> Callable[[OnnxNode], Sequence[OnnxOperand]]:
+    """Return the adapter of an operator that a user describes. It takes the node's attributes it knows."""
+
+    def run(node: OnnxNode) -> Sequence[OnnxOperand]:
+        known = {spec.name for spec in operator.specs}
+        values = {name: _plain(value) for name, value in node.attributes.items() if name in known}
+        return outputs(operator, *node.given, **values)
+
+    return run
+
+
+def _plain(value: object) -> object:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value

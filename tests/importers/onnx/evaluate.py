@@ -1,0 +1,34 @@
+"""Compute a symbol's outputs on arrays, operator by operator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tofu.dataflow.symbol import Symbol
+
+Array = npt.NDArray[Any]
+
+
+def evaluate(symbol: Symbol, values: Mapping[str, Array]) -> list[Array]:
+    """Return the outputs as after training, in the widest type of the values."""
+    dtype = np.result_type(np.float16, *(array.dtype for array in values.values()))
+    found: dict[tuple[Any, int], Array] = {}
+    for node in symbol.nodes:
+        operator = node.operator
+        if operator is None:
+            found[node, 0] = values[node.name].astype(dtype)
+            continue
+        slots = (*operator.arguments(node.attributes), *operator.auxiliary)
+        known = {slot: found[entry] for slot, entry in zip(slots, node.inputs, strict=True)}
+        shapes = {slot: array.shape for slot, array in known.items()}
+        results: Any = ()
+        for stage in operator.stages(node.attributes, shapes, training=False):
+            bound = stage.bind({name: known[name].shape for name in stage.inputs})
+            results = bound.compute(known)
+            known.update(zip(stage.produces, results, strict=True))
+        found.update(((node, index), array) for index, array in enumerate(results))
+    return [found[head] for head in symbol.heads]
