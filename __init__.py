@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         ShapeError,
         TofuError,
     )
+    from .importers.torch import from_torch, to_torch
     from .operators.audit import audit
     from .operators.declare import Max, Min, Opaque, Prod, Reducer, Sum, load, op, parse
     from .partitioner import Plan, explain, lower
@@ -47,6 +48,7 @@ _HOMES = {
     **dict.fromkeys(("lower", "Plan", "explain"), "partitioner"),
     **dict.fromkeys(("Module", "Context", "cpu", "frontier", "gpu", "partition", "place"), "api"),
     **dict.fromkeys(("ArrayIterator", "Batch", "Batches"), "runtime.data"),
+    **dict.fromkeys(("from_torch", "to_torch"), "importers.torch"),
     "audit": "operators.audit",
     "Executor": "runtime.executor",
     "Timeline": "simulator.timeline",
@@ -114,6 +116,7 @@ __all__ = [
     "cpu",
     "errors",
     "explain",
+    "from_torch",
     "frontier",
     "gpu",
     "inference_graph",
@@ -136,6 +139,7 @@ __all__ = [
     "sym",
     "sync",
     "testing",
+    "to_torch",
     "training_graph",
     "verify",
 ]
