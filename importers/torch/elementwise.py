@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from .call import Call, Kind, Operand, Tensor, UnsupportedCallError, elementwise
 from .converter import Converter
+from .moves import viewed
 
 UNARY: Mapping[str, str] = {
     "abs": "abs({0})",
@@ -180,7 +181,7 @@ def prelu(call: Call) -> Tensor:
     data, weight = call.tensor("self"), call.tensor("weight")
     shape = (weight.shape[0], *(1,) * (data.rank - 2)) if weight.shape and data.rank > 1 else weight.shape
     if weight.shape != shape:
-        weight = call.library("Reshape", weight, shape=shape, step="slopes")
+        weight = viewed(call, weight, shape, "slopes")
     return elementwise(call, "where({0} > 0, {0}, {1} * {0})", data, weight)
 
 
@@ -221,6 +222,8 @@ def clamp(call: Call) -> Tensor:
 
 def where(call: Call) -> Tensor:
     condition = call.operand("condition")
+    if not isinstance(condition, Tensor):
+        return elementwise(call, "{0}", call.operand("self" if condition else "other"))
     return elementwise(
         call, "where({0} != 0, {1}, {2})", condition, call.operand("self"), call.operand("other")
     )

@@ -31,13 +31,14 @@ def exported(module: Any, inputs: Any, known: Callable[[str], bool]) -> Any:
                 f"torch.export cannot read {type(module).__name__}: {_first_lines(error)}\n"
                 "Shapes and branches must not depend on data; torch.export.export shows the whole message"
             ) from error
-        program = program.run_decompositions({})
+        if any(_changes_in_place(call.target) for call in every_call(program.graph_module)):
+            program = program.run_decompositions({})
         table = torch.export.default_decompositions()
         for _ in range(ROUNDS):
             chosen = {
                 target: table[target]
-                for target in dict.fromkeys(call.target for call in calls(program.graph_module))
-                if not known(name_of(target)) and target in table
+                for target in dict.fromkeys(call.target for call in changing_calls(program))
+                if not known(str(target)) and target in table
             }
             if not chosen:
                 break
@@ -45,19 +46,44 @@ def exported(module: Any, inputs: Any, known: Callable[[str], bool]) -> Any:
     return program
 
 
-def calls(graph_module: Any) -> Iterator[Any]:
-    """Yield the calls of ATen operators, those in nested graphs included."""
+def every_call(graph_module: Any) -> Iterator[Any]:
+    """Yield the calls of operators, those in nested graphs included."""
     for node in graph_module.graph.nodes:
         if node.op == "call_function" and hasattr(node.target, "_schema"):
             yield node
     for child in graph_module.children():
         if hasattr(child, "graph"):
-            yield from calls(child)
+            yield from every_call(child)
 
 
-def name_of(target: Any) -> str:
-    """Return an operator's name with its overload: `aten.add.Tensor`."""
-    return str(target)
+def changing_calls(program: Any) -> Iterator[Any]:
+    """Yield the calls of operators that depend on inputs or parameters; all of them in nested graphs."""
+    graph_module = program.graph_module
+    changing = changing_inputs(program.graph_signature)
+    for node in graph_module.graph.nodes:
+        if node.op == "placeholder" or not any(each.name in changing for each in node.all_input_nodes):
+            continue
+        changing.add(node.name)
+        if node.op == "call_function" and hasattr(node.target, "_schema"):
+            yield node
+    for child in graph_module.children():
+        if hasattr(child, "graph"):
+            yield from every_call(child)
+
+
+def changing_inputs(signature: Any) -> set[str]:
+    """Return the names of inputs that are fed, trained or overwritten, and so are not constants."""
+    overwritten = set(signature.buffers_to_mutate.values())
+    return {
+        spec.arg.name
+        for spec in signature.input_specs
+        if spec.kind.name in ("USER_INPUT", "PARAMETER") or spec.target in overwritten
+    }
+
+
+def _changes_in_place(target: Any) -> bool:
+    """Whether an operator overwrites one of its arguments, as batch normalisation does in training."""
+    return target._schema.is_mutable or "batch_norm" in target._schema.name
 
 
 def _arguments(inputs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -69,7 +69,8 @@ def transpose(call: Call) -> Tensor:
 
 def move_dimension(call: Call) -> Tensor:
     data = call.tensor("self")
-    sources, targets = ([axis % data.rank for axis in call.get(key)] for key in ("source", "destination"))
+    given = [call.get(key) for key in ("source", "destination")]
+    sources, targets = ([axis % data.rank for axis in ([g] if isinstance(g, int) else g)] for g in given)
     order = [axis for axis in range(data.rank) if axis not in sources]
     for target, source in sorted(zip(targets, sources, strict=True)):
         order.insert(target, source)
@@ -404,6 +405,16 @@ def select_scatter(call: Call) -> Tensor:
     return call.described({"data": data, "source": source}, f"lambda {bound(names)}: {element}")
 
 
+def unfold(call: Call) -> Tensor:
+    """Return the windows of one dimension; a new last dimension numbers the elements of a window."""
+    data, stride = call.tensor("self"), call.get("step")
+    axis = call.axis("dimension", data.rank)
+    names = variables(data.rank)
+    indices = [f"{stride} * {name} + k" if d == axis else name for d, name in enumerate(names)]
+    binders = bound([*names, "k"], call.result.shape)
+    return call.described({"data": data}, f"lambda {binders}: {at('data', indices)}")
+
+
 def pixel_shuffle(call: Call) -> Tensor:
     data, factor = call.tensor("self"), call.get("upscale_factor")
     *batch, channels, height, width = data.shape
@@ -472,6 +483,7 @@ CONVERTERS: Mapping[str, Converter] = {
     "one_hot": one_hot,
     "slice_scatter": slice_scatter,
     "select_scatter": select_scatter,
+    "unfold": unfold,
     "pixel_shuffle": pixel_shuffle,
     "broadcast_tensors": broadcast_tensors,
 }

@@ -84,6 +84,20 @@ def added_product(call: Call) -> Tensor:
     return elementwise(call, " + ".join(reversed(parts)), product, call.operand("self"))
 
 
+def bilinear(call: Call) -> Tensor:
+    """A weight for every pair of features of two inputs."""
+    tensors = {"left": call.tensor("input1"), "right": call.tensor("input2"), "weight": call.tensor("weight")}
+    names = variables(tensors["left"].rank - 1)
+    left, right = at("left", [*names, "j"]), at("right", [*names, "k"])
+    binders = bound([*names, "h"])
+    product = f"lambda {binders}: Sum(lambda j, k: {left} * weight[h, j, k] * {right})"
+    if not call.has("bias"):
+        return call.described(tensors, product)
+    tensors["bias"] = call.tensor("bias")
+    result = f"lambda {binders}: {at('product', [*names, 'h'])} + bias[h]"
+    return call.described(tensors, result, stages=[f"product = {product}"])
+
+
 def outer(call: Call) -> Tensor:
     tensors = {"left": call.tensor("self"), "right": call.tensor("vec2")}
     return call.described(tensors, "lambda i, j: left[i] * right[j]")
@@ -146,6 +160,7 @@ CONVERTERS: Mapping[str, Converter] = {
     "linear": linear,
     **dict.fromkeys(("matmul", "mm", "bmm", "mv", "dot"), matmul),
     **dict.fromkeys(("addmm", "baddbmm", "addmv"), added_product),
+    "bilinear": bilinear,
     "outer": outer,
     "scaled_dot_product_attention": attention,
 }

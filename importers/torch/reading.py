@@ -14,7 +14,7 @@ from ...operators.operator import Operator
 from .call import Call, Result, Tensor, UnsupportedCallError
 from .constants import Array, Constants, array_of, kind_of
 from .converter import Converter
-from .exporting import exported, name_of
+from .exporting import exported
 from .installed import installed
 from .table import CONVERTERS
 
@@ -230,7 +230,7 @@ class _Reader:
 
     def described(self, node: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Apply the descriptions of a call."""
-        target = name_of(node.target)
+        target = str(node.target)
         results = tuple(self.results(node))
         converter = _entry(self.table, target)
         found: Any = None

@@ -29,9 +29,7 @@ def fed(symbol: Any, parameters: Mapping[str, Array], inputs: Sequence[Any]) -> 
     """Return the arrays of the inputs that the symbol reads, by name."""
     names = [name for name in symbol.list_arguments() if name not in parameters]
     arrays = [np.asarray(each.detach().numpy(), dtype="float32") for each in inputs]
-    return {
-        name: array.reshape(array.shape or (1,)) for name, array in zip(names, arrays, strict=True)
-    }
+    return {name: array.reshape(array.shape or (1,)) for name, array in zip(names, arrays, strict=True)}
 
 
 def by_tofu(
