@@ -209,6 +209,7 @@ class Run:
         return Module(
             self.task.model.symbol,
             self.devices.context,
+            parameters=self.task.model.start,
             method=self.method,
             plan=self.plan,
             seed=self.seed,

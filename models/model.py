@@ -12,6 +12,7 @@ from ..dataflow.graph import Graph
 from ..dataflow.optimizer import Optimizer
 from ..dataflow.symbol import Symbol
 from ..dataflow.training import inference_graph, micro_shapes, training_graph
+from ..operators.kernels.kernel import Array
 
 BYTES_PER_WEIGHT = 4
 WEIGHT_STATE_COPIES = 3
@@ -36,6 +37,9 @@ class Model:
 
     optimizer: Optimizer | str = "sgd"
     """The optimizer that trains it if no other is named."""
+
+    start: Mapping[str, Array] = field(default_factory=dict)
+    """By name, start values of parameters and states; an initializer makes the others."""
 
     @property
     def shapes(self) -> dict[str, Shape]:
