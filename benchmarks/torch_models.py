@@ -20,8 +20,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import tofu
 import torch
+
+import tofu
 from tofu.dataflow.optimizer import sgd
 
 MISSING = torch.library.Library("torchvision", "DEF")
@@ -83,23 +84,24 @@ def language() -> Iterator[tuple[str, Callable[[], tuple[torch.nn.Module, tuple[
     """Yield small models of transformers, made from configurations."""
     import transformers as t
 
+    grouped = {"vocab_size": 100, "num_key_value_heads": 2, "use_cache": False}
     small = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
     words = torch.randint(0, 100, (BATCH, 16))
     text: dict[str, tuple[Any, Any]] = {
         "bert": (t.BertModel, t.BertConfig(vocab_size=100, **small)),
         "gpt2": (t.GPT2Model, t.GPT2Config(vocab_size=100, n_embd=32, n_layer=2, n_head=4, use_cache=False)),
-        "llama": (t.LlamaModel, t.LlamaConfig(vocab_size=100, num_key_value_heads=2, use_cache=False, **small)),
+        "llama": (t.LlamaModel, t.LlamaConfig(**grouped, **small)),
         "mistral": (
             t.MistralModel,
-            t.MistralConfig(vocab_size=100, num_key_value_heads=2, use_cache=False, **small),
+            t.MistralConfig(**grouped, **small),
         ),
         "mixtral": (
             t.MixtralModel,
             t.MixtralConfig(
-                vocab_size=100, num_key_value_heads=2, use_cache=False, num_local_experts=4, **small
+                **grouped, num_local_experts=4, **small
             ),
         ),
-        "qwen2": (t.Qwen2Model, t.Qwen2Config(vocab_size=100, num_key_value_heads=2, use_cache=False, **small)),
+        "qwen2": (t.Qwen2Model, t.Qwen2Config(**grouped, **small)),
         "roberta": (t.RobertaModel, t.RobertaConfig(vocab_size=100, **small)),
         "distilbert": (
             t.DistilBertModel,
@@ -146,7 +148,10 @@ def certain(model: torch.nn.Module) -> torch.nn.Module:
         for name, value in vars(module).items():
             if isinstance(value, float) and "drop" in name:
                 setattr(module, name, 0.0)
-        if isinstance(module, torch.nn.modules.dropout._DropoutNd) or type(module).__name__ == "StochasticDepth":
+        if (
+            isinstance(module, torch.nn.modules.dropout._DropoutNd)
+            or type(module).__name__ == "StochasticDepth"
+        ):
             module.p = 0.0
     return model
 
@@ -221,7 +226,10 @@ def main(path: str, *only: str) -> None:
             models[name] = before = measured(build)
         except Exception as error:
             lines = str(error).splitlines()
-            models[name] = {"read": bool(before), "error": f"{type(error).__name__}: " + " ".join(lines[:4])[:600]}
+            models[name] = {
+                "read": bool(before),
+                "error": f"{type(error).__name__}: " + " ".join(lines[:4])[:600],
+            }
         models[name]["seconds"] = round(time.perf_counter() - start, 1)
         print(name, models[name], flush=True)
         Path(path).write_text(json.dumps(results, indent=1, sort_keys=True) + "\n")

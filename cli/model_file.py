@@ -32,8 +32,8 @@ def from_file(target: str) -> Model | sym.Symbol | None:
             )
     if not isinstance(found, Model | sym.Symbol):
         raise TofuError(
-            f"{target} returned a {type(found).__name__}; expected a tofu.models.Model, a symbol, or a module "
-            "of PyTorch with example inputs"
+            f"{target} returned a {type(found).__name__}; expected a tofu.models.Model, a symbol, or a "
+            "module of PyTorch with example inputs"
         )
     return found
 

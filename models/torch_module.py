@@ -46,7 +46,7 @@ def of_module(name: str, module: object, example_inputs: object) -> Model:
     scores = outputs[0]
     if len(scores) != 2:
         raise GraphError(
-            f"{name} returns a tensor of shape {scores}; to train it, return the loss, or scores [rows, classes]"
+            f"{name} returns a tensor of shape {scores}; return the loss, or scores [rows, classes]"
         )
     rows = scores[:1]
     return Model(name, sym.SoftmaxOutput(symbol[0], name="softmax"), shapes, {LABEL: rows}, start=values)

@@ -40,8 +40,14 @@ def _registered() -> Iterator[None]:
     method._searching.update(before)
 
 
+NEEDS = {"docs/pytorch.md": "torch"}
+"""By page, the extra that its examples need."""
+
+
 @pytest.mark.parametrize("document", DOCUMENTS, ids=_name)
 def test_examples(document: Path) -> None:
+    if needed := NEEDS.get(_name(document)):
+        pytest.importorskip(needed, reason=f"the extra `{needed}` is not installed")
     result = doctest.testfile(str(document), module_relative=False, optionflags=OPTIONS)
     assert result.failed == 0
 

@@ -73,7 +73,7 @@ class Call:
     """The outputs."""
 
     constants: Callable[[Any, str], Tensor]
-    """Makes a variable that is not trained from a constant of PyTorch, named after a call if it has no name."""
+    """Makes a variable that is not trained from a constant of PyTorch, and names it after a call."""
 
     unique: Callable[[str], str]
     """Returns a name that no other operation has."""

@@ -1,4 +1,4 @@
-"""A module as a program of ATen operators: exported, functional, decomposed no further than the table needs."""
+"""A module as a program of ATen operators: functional, and decomposed only as far as the table needs."""
 
 from __future__ import annotations
 

@@ -123,7 +123,8 @@ def _picked(call: Call, data: Tensor, target: Tensor, smoothing: float) -> Tenso
         count = data.shape[names.index("c")]
         everything = f"where({label} != {ignored}, {at('data', names)}{weight}, 0)"
         stages.append(f"every = lambda {bound(kept)}: Sum(lambda c: {everything})")
-        result = f"{literal(smoothing - 1)} * {at('picked', kept)} - {literal(smoothing / count)} * {at('every', kept)}"
+        chosen, rest = literal(smoothing - 1), literal(smoothing / count)
+        result = f"{chosen} * {at('picked', kept)} - {rest} * {at('every', kept)}"
     terms = call.described(
         tensors, f"lambda {bound(kept)}: {result}", stages=stages, shape=shape, step=_step(call, "terms")
     )

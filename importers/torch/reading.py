@@ -152,8 +152,8 @@ class _Reader:
             self.stored[name] = value
             self.names[name] += 1
             fixed = target not in self.changing and not value.requires_grad
-            settings = {"lr_mult": 0.0} if fixed else {"wd_mult": 1.0}
-            self.variables[name] = variable(name, shape or (1,), **settings)
+            rate = 0.0 if fixed else None
+            self.variables[name] = variable(name, shape or (1,), lr_mult=rate, wd_mult=1.0)
         return Tensor(self.variables[name], shape, kind_of(value))
 
     def checked(self, shape: Sequence[Any], node: Any) -> tuple[int, ...]:

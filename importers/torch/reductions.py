@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import prod
 
-from .call import Call, Tensor, UnsupportedCallError, at, bound, variables
+from .call import Call, Tensor, UnsupportedCallError, at, bound, elementwise, variables
 from .converter import Converter
 
 
@@ -93,9 +93,7 @@ def _extreme(reducer: str) -> Converter:
 
     def convert(call: Call) -> Tensor | Sequence[Tensor | None]:
         if call.has("other"):
-            from .elementwise import BINARY, elementwise
-
-            body = BINARY["maximum" if reducer == "Max" else "minimum"]
+            body = "maximum({0}, {1})" if reducer == "Max" else "minimum({0}, {1})"
             return elementwise(call, body, call.operand("self"), call.operand("other"))
         if not call.has("dim"):
             return whole(call)

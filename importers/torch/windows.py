@@ -201,7 +201,7 @@ def _adaptive(reducer: str) -> Converter:
         sizes = list(zip(data.shape[-space:], call.result.shape[-space:], strict=True))
         widest = [max(_stop(x, *size) - x * size[0] // size[1] for x in range(size[1])) for size in sizes]
         indices, conditions, counts = [], [], []
-        for x, k, (extent, count), most in zip(places, taps, sizes, widest, strict=True):
+        for x, k, (extent, count) in zip(places, taps, sizes, strict=True):
             start, stop = f"{x} * {extent} // {count}", f"(({x} + 1) * {extent} + {count - 1}) // {count}"
             if extent % count == 0:
                 indices.append(f"{x} * {extent // count} + {k}")
@@ -299,7 +299,8 @@ def _mixed(call: Call, data: Tensor, axis: int, count: int, scale: float, step: 
         weights[place, high] += source - low
     names = variables(data.rank)
     binders = [f"x={count}" if d == axis else name for d, name in enumerate(names)]
-    text = f"lambda {', '.join(binders)}: Sum(lambda {names[axis]}: {at('data', names)} * weights[x, {names[axis]}])"
+    mixed = f"Sum(lambda {names[axis]}: {at('data', names)} * weights[x, {names[axis]}])"
+    text = f"lambda {', '.join(binders)}: {mixed}"
     shape = (*data.shape[:axis], count, *data.shape[axis + 1 :])
     return call.described({"data": data, "weights": call.constant(weights)}, text, shape=shape, step=step)
 

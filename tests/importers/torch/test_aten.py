@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+
 from tests.importers.torch.agreement import require_agreement
 
 torch = pytest.importorskip("torch", reason="the extra `torch` is not installed")
@@ -158,11 +159,11 @@ BINARY: list[tuple[str, Callable[..., Any]]] = [
     ("atan2", torch.atan2),
     ("hypot", torch.hypot),
     *[
-        (name, lambda a, b, compare=getattr(torch, name): compare(a, b) * a)
+        (name, lambda a, b, name=name: getattr(torch, name)(a, b) * a)
         for name in ("eq", "ne", "lt", "le", "gt", "ge")
     ],
     *[
-        (name, lambda a, b, join=getattr(torch, name): join(a > 0, b > 0) * a)
+        (name, lambda a, b, name=name: getattr(torch, name)(a > 0, b > 0) * a)
         for name in ("logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor")
     ],
     ("where", lambda a, b: torch.where(a > b, a, b * 2)),
