@@ -24,7 +24,7 @@ class UnsupportedCallError(OperatorError):
 
 
 @dataclass(frozen=True, slots=True)
-class Tensor:
+class TensorValue:
     """A value that depends on inputs or parameters."""
 
     symbol: Symbol
@@ -41,12 +41,12 @@ class Tensor:
         return len(self.shape)
 
 
-Operand = Tensor | float
+Operand = TensorValue | float
 """A tensor, or a number that is written into the description."""
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class AtenResult:
     """An output of a call, as PyTorch states it."""
 
     shape: Shape
@@ -57,7 +57,7 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class AtenCall:
     """One call of an ATen operator."""
 
     target: str
@@ -69,17 +69,17 @@ class Call:
     arguments: Mapping[str, Any]
     """The arguments by the names of the operator's schema: tensors, constants of PyTorch, numbers, lists."""
 
-    results: tuple[Result, ...]
+    results: tuple[AtenResult, ...]
     """The outputs."""
 
-    constants: Callable[[Any, str], Tensor]
+    constants: Callable[[Any, str], TensorValue]
     """Makes a variable that is not trained from a constant of PyTorch, and names it after a call."""
 
     unique: Callable[[str], str]
     """Returns a name that no other operation has."""
 
     @property
-    def result(self) -> Result:
+    def result(self) -> AtenResult:
         return self.results[0]
 
     def has(self, key: str) -> bool:
@@ -89,18 +89,18 @@ class Call:
         value = self.arguments.get(key)
         return default if value is None else value
 
-    def tensor(self, key: str) -> Tensor:
+    def tensor(self, key: str) -> TensorValue:
         """Return an argument as a tensor of the symbol."""
         return self.as_tensor(self.arguments[key])
 
-    def tensors(self, key: str) -> list[Tensor]:
+    def tensors(self, key: str) -> list[TensorValue]:
         """Return a list of tensors."""
         return [self.as_tensor(value) for value in self.arguments[key]]
 
-    def as_tensor(self, value: Any) -> Tensor:
-        return value if isinstance(value, Tensor) else self.constant(value)
+    def as_tensor(self, value: Any) -> TensorValue:
+        return value if isinstance(value, TensorValue) else self.constant(value)
 
-    def constant(self, value: Any) -> Tensor:
+    def constant(self, value: Any) -> TensorValue:
         """Return a constant of PyTorch as a tensor of the symbol."""
         return self.constants(value, self.name)
 
@@ -113,7 +113,7 @@ class Call:
             if default is None:
                 raise UnsupportedCallError(f"{self.target} without {key}")
             return default
-        if isinstance(value, Tensor | bool | int | float):
+        if isinstance(value, TensorValue | bool | int | float):
             return value
         if not value.numel():
             raise UnsupportedCallError(f"{self.target} of a tensor without elements")
@@ -145,7 +145,9 @@ class Call:
             if self.get(key, value) != value:
                 raise UnsupportedCallError(f"{self.target} with {key}={self.arguments[key]}")
 
-    def apply(self, operator: str | Operator, *inputs: Tensor, step: str = "", **attributes: Any) -> Symbol:
+    def apply(
+        self, operator: str | Operator, *inputs: TensorValue, step: str = "", **attributes: Any
+    ) -> Symbol:
         """Apply an operator. `step` is added to the name if the call becomes several operations."""
         name = f"{self.name}.{step}" if step else self.name
         symbols = (tensor.symbol for tensor in inputs)
@@ -154,31 +156,31 @@ class Call:
     def library(
         self,
         operator: str,
-        *inputs: Tensor,
+        *inputs: TensorValue,
         shape: Shape | None = None,
         kind: Kind | None = None,
         step: str = "",
         **attributes: Any,
-    ) -> Tensor:
+    ) -> TensorValue:
         """Apply an operator of the library; the result is the call's if no shape is given."""
         symbol = self.apply(operator, *inputs, step=step, **attributes)
-        return Tensor(symbol, self.result.shape if shape is None else shape, kind or self.result.kind)
+        return TensorValue(symbol, self.result.shape if shape is None else shape, kind or self.result.kind)
 
     def described(
         self,
-        tensors: Mapping[str, Tensor],
+        tensors: Mapping[str, TensorValue],
         result: str,
         *,
         stages: Sequence[str] = (),
         shape: Shape | None = None,
         kind: Kind | None = None,
         step: str = "",
-    ) -> Tensor:
+    ) -> TensorValue:
         """Apply a description that reads these tensors: `result` is its last lambda, after `stages`."""
         head = f"def {self.target.replace('.', '_')}({', '.join(tensors)}):"
         text = "\n    ".join((head, *stages, f"return {result}"))
         symbol = self.apply(operator_from(text), *tensors.values(), step=step)
-        return Tensor(symbol, self.result.shape if shape is None else shape, kind or self.result.kind)
+        return TensorValue(symbol, self.result.shape if shape is None else shape, kind or self.result.kind)
 
 
 @cache
@@ -236,20 +238,20 @@ LETTERS = ("a", "b", "c", "d")
 
 
 def elementwise(
-    call: Call,
+    call: AtenCall,
     body: str,
     *operands: Operand,
     shape: Shape | None = None,
     kind: Kind | None = None,
     step: str = "",
-) -> Tensor:
+) -> TensorValue:
     """Compute each element from the elements that broadcasting puts there, which are `{0}`, `{1}`, ..."""
     common = call.result.shape if shape is None else shape
     names = variables(len(common))
-    tensors: dict[str, Tensor] = {}
+    tensors: dict[str, TensorValue] = {}
     parts = []
     for operand in operands:
-        if not isinstance(operand, Tensor):
+        if not isinstance(operand, TensorValue):
             parts.append(literal(operand))
             continue
         known = (letter for letter, tensor in tensors.items() if tensor.symbol.heads == operand.symbol.heads)

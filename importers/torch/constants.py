@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...dataflow.symbol.compose import variable
-from .call import Kind, Tensor
+from .call import Kind, TensorValue
 
 Array = npt.NDArray[Any]
 
@@ -39,9 +39,9 @@ class Constants:
         self.values: dict[str, Array] = {}
         self._named = named
         self._unique = unique
-        self._found: dict[tuple[tuple[int, ...], bytes], Tensor] = {}
+        self._found: dict[tuple[tuple[int, ...], bytes], TensorValue] = {}
 
-    def tensor(self, value: Any, near: str) -> Tensor:
+    def tensor(self, value: Any, near: str) -> TensorValue:
         """Return the variable that holds a constant. It has the buffer's name if it is a buffer, or else one
         after the call that reads it.
         """
@@ -52,5 +52,5 @@ class Constants:
             name = self._unique(self._named.get(id(value), f"{near}.constant"))
             self.values[name] = array
             symbol = variable(name, array.shape, lr_mult=0.0)
-            found = self._found[key] = Tensor(symbol, tuple(value.shape), kind_of(value))
-        return Tensor(found.symbol, found.shape, kind_of(value))
+            found = self._found[key] = TensorValue(symbol, tuple(value.shape), kind_of(value))
+        return TensorValue(found.symbol, found.shape, kind_of(value))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from .call import Call, Tensor
+from .call import AtenCall, TensorValue
 
-Converter = Callable[[Call], Tensor | Sequence[Tensor | None]]
+Converter = Callable[[AtenCall], TensorValue | Sequence[TensorValue | None]]
 """Applies descriptions to a call's arguments and returns its outputs; None for one that has no
 description, which nothing may read.
 """

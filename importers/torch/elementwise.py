@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from .call import Call, Kind, Operand, Tensor, UnsupportedCallError, elementwise
+from .call import AtenCall, Kind, Operand, TensorValue, UnsupportedCallError, elementwise
 from .converter import Converter
 from .moves import viewed
 
@@ -111,7 +111,7 @@ def _binary(body: str) -> Converter:
 def _bitwise(name: str) -> Converter:
     """Return an operator on truth values. Whole numbers have no bits in the graph."""
 
-    def convert(call: Call) -> Tensor:
+    def convert(call: AtenCall) -> TensorValue:
         if call.result.kind != "bool":
             raise UnsupportedCallError(f"{call.target} of whole numbers")
         return elementwise(call, BINARY[BITWISE[name]], call.operand("self"), call.operand("other"))
@@ -119,24 +119,24 @@ def _bitwise(name: str) -> Converter:
     return convert
 
 
-def bitwise_not(call: Call) -> Tensor:
+def bitwise_not(call: AtenCall) -> TensorValue:
     body = "where({0} == 0, 1, 0)" if call.result.kind == "bool" else "-{0} - 1"
     return elementwise(call, body, call.operand("self"))
 
 
-def add(call: Call) -> Tensor:
+def add(call: AtenCall) -> TensorValue:
     return _sum(call, "+", call.operand("self"), call.operand("other"))
 
 
-def subtract(call: Call) -> Tensor:
+def subtract(call: AtenCall) -> TensorValue:
     return _sum(call, "-", call.operand("self"), call.operand("other"))
 
 
-def reversed_subtract(call: Call) -> Tensor:
+def reversed_subtract(call: AtenCall) -> TensorValue:
     return _sum(call, "-", call.operand("other"), call.operand("self"), turned=True)
 
 
-def _sum(call: Call, sign: str, left: Operand, right: Operand, turned: bool = False) -> Tensor:
+def _sum(call: AtenCall, sign: str, left: Operand, right: Operand, turned: bool = False) -> TensorValue:
     alpha = call.get("alpha", 1)
     if alpha == 1:
         return elementwise(call, f"{{0}} {sign} {{1}}", left, right)
@@ -144,39 +144,39 @@ def _sum(call: Call, sign: str, left: Operand, right: Operand, turned: bool = Fa
     return elementwise(call, body, left, right, alpha)
 
 
-def divide(call: Call) -> Tensor:
+def divide(call: AtenCall) -> TensorValue:
     rounded = {None: "{0} / {1}", "floor": "floor({0} / {1})", "trunc": "trunc({0} / {1})"}
     return elementwise(call, rounded[call.get("rounding_mode")], call.operand("self"), call.operand("other"))
 
 
-def power(call: Call) -> Tensor:
+def power(call: AtenCall) -> TensorValue:
     base, exponent = call.operand("self"), call.operand("exponent")
-    if not isinstance(exponent, Tensor) and float(exponent) in POWERS:
+    if not isinstance(exponent, TensorValue) and float(exponent) in POWERS:
         return elementwise(call, POWERS[float(exponent)], base)
     return elementwise(call, "{0} ** {1}", base, exponent)
 
 
-def gelu(call: Call) -> Tensor:
+def gelu(call: AtenCall) -> TensorValue:
     return elementwise(call, GELU[call.get("approximate", "none")], call.operand("self"))
 
 
-def elu(call: Call) -> Tensor:
+def elu(call: AtenCall) -> TensorValue:
     alpha, scale, inner = (call.get(key, 1) for key in ("alpha", "scale", "input_scale"))
     body = "{2} * where({0} > 0, {0}, {1} * expm1({3} * minimum({0}, 0)))"
     return elementwise(call, body, call.operand("self"), alpha, scale, inner)
 
 
-def celu(call: Call) -> Tensor:
+def celu(call: AtenCall) -> TensorValue:
     body = "where({0} > 0, {0}, {1} * expm1(minimum({0}, 0) / {1}))"
     return elementwise(call, body, call.operand("self"), call.get("alpha", 1))
 
 
-def leaky_relu(call: Call) -> Tensor:
+def leaky_relu(call: AtenCall) -> TensorValue:
     body = "where({0} > 0, {0}, {1} * {0})"
     return elementwise(call, body, call.operand("self"), call.get("negative_slope", 0.01))
 
 
-def prelu(call: Call) -> Tensor:
+def prelu(call: AtenCall) -> TensorValue:
     """One slope, or one for each channel."""
     data, weight = call.tensor("self"), call.tensor("weight")
     shape = (weight.shape[0], *(1,) * (data.rank - 2)) if weight.shape and data.rank > 1 else weight.shape
@@ -185,32 +185,32 @@ def prelu(call: Call) -> Tensor:
     return elementwise(call, "where({0} > 0, {0}, {1} * {0})", data, weight)
 
 
-def softplus(call: Call) -> Tensor:
+def softplus(call: AtenCall) -> TensorValue:
     """PyTorch is linear above a threshold, where the difference is below the rounding of float32."""
     beta = call.get("beta", 1)
     return elementwise(call, "softplus({0} * {1}) / {1}", call.operand("self"), beta)
 
 
-def hardtanh(call: Call) -> Tensor:
+def hardtanh(call: AtenCall) -> TensorValue:
     low, high = call.get("min_val", -1), call.get("max_val", 1)
     return elementwise(call, "minimum(maximum({0}, {1}), {2})", call.operand("self"), low, high)
 
 
-def threshold(call: Call) -> Tensor:
+def threshold(call: AtenCall) -> TensorValue:
     body = "where({0} > {1}, {0}, {2})"
     return elementwise(call, body, call.operand("self"), call.operand("threshold"), call.operand("value"))
 
 
-def hardshrink(call: Call) -> Tensor:
+def hardshrink(call: AtenCall) -> TensorValue:
     return elementwise(call, "where(abs({0}) > {1}, {0}, 0)", call.operand("self"), call.get("lambd", 0.5))
 
 
-def softshrink(call: Call) -> Tensor:
+def softshrink(call: AtenCall) -> TensorValue:
     body = "where({0} > {1}, {0} - {1}, where({0} < -{1}, {0} + {1}, 0))"
     return elementwise(call, body, call.operand("self"), call.get("lambd", 0.5))
 
 
-def clamp(call: Call) -> Tensor:
+def clamp(call: AtenCall) -> TensorValue:
     low, high = call.has("min"), call.has("max")
     if low and high:
         body = "minimum(maximum({0}, {1}), {2})"
@@ -220,22 +220,22 @@ def clamp(call: Call) -> Tensor:
     return elementwise(call, "minimum({0}, {1})", call.operand("self"), call.operand("max"))
 
 
-def where(call: Call) -> Tensor:
+def where(call: AtenCall) -> TensorValue:
     condition = call.operand("condition")
-    if not isinstance(condition, Tensor):
+    if not isinstance(condition, TensorValue):
         return elementwise(call, "{0}", call.operand("self" if condition else "other"))
     return elementwise(
         call, "where({0} != 0, {1}, {2})", condition, call.operand("self"), call.operand("other")
     )
 
 
-def masked_fill(call: Call) -> Tensor:
+def masked_fill(call: AtenCall) -> TensorValue:
     return elementwise(
         call, "where({1} != 0, {2}, {0})", call.operand("self"), call.operand("mask"), call.operand("value")
     )
 
 
-def lerp(call: Call) -> Tensor:
+def lerp(call: AtenCall) -> TensorValue:
     parts = (call.operand("self"), call.operand("end"), call.operand("weight"))
     return elementwise(call, "{0} + {2} * ({1} - {0})", *parts)
 
@@ -243,29 +243,29 @@ def lerp(call: Call) -> Tensor:
 def _added(sign: str) -> Converter:
     body = f"{{0}} + {{3}} * {{1}} {sign} {{2}}"
 
-    def convert(call: Call) -> Tensor:
+    def convert(call: AtenCall) -> TensorValue:
         parts = (call.operand("self"), call.operand("tensor1"), call.operand("tensor2"))
         return elementwise(call, body, *parts, call.get("value", 1))
 
     return convert
 
 
-def cast(call: Call) -> Tensor:
+def cast(call: AtenCall) -> TensorValue:
     """Numbers keep the graph's type; a cast truncates to whole numbers or to truth values."""
     data = call.tensor("self")
     wanted: Kind = call.result.kind
     if data.kind == wanted or (data.kind, wanted) in (("bool", "int"), ("bool", "float"), ("int", "float")):
-        return Tensor(data.symbol, call.result.shape, wanted)
+        return TensorValue(data.symbol, call.result.shape, wanted)
     return elementwise(call, "trunc({0})" if wanted == "int" else "where({0} != 0, 1, 0)", data)
 
 
-def same(call: Call) -> Tensor:
+def same(call: AtenCall) -> TensorValue:
     """Return the tensor itself."""
     data = call.tensor("input" if call.has("input") else "self")
-    return Tensor(data.symbol, call.result.shape, call.result.kind)
+    return TensorValue(data.symbol, call.result.shape, call.result.kind)
 
 
-def detach(call: Call) -> Tensor:
+def detach(call: AtenCall) -> TensorValue:
     """Stop gradients."""
     return call.library("BlockGrad", call.tensor("self"))
 

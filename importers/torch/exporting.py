@@ -82,7 +82,7 @@ def changing_inputs(signature: Any) -> set[str]:
 
 
 def _changes_in_place(target: Any) -> bool:
-    """Whether an operator overwrites one of its arguments, as batch normalisation does in training."""
+    """Tell whether an operator overwrites one of its arguments, as batch normalisation does in training."""
     return target._schema.is_mutable or "batch_norm" in target._schema.name
 
 

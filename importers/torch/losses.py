@@ -5,13 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import prod
 
-from .call import Call, Operand, Tensor, UnsupportedCallError, at, bound, elementwise, literal, variables
+from .call import (
+    AtenCall,
+    Operand,
+    TensorValue,
+    UnsupportedCallError,
+    at,
+    bound,
+    elementwise,
+    literal,
+    variables,
+)
 from .converter import Converter
 
 NONE, MEAN, SUM = range(3)
 
 
-def reduced(call: Call, data: Tensor, divisor: Tensor | None = None) -> Tensor:
+def reduced(call: AtenCall, data: TensorValue, divisor: TensorValue | None = None) -> TensorValue:
     """Return the elements, their sum, or their mean: the sum divided by a number of elements."""
     reduction = call.get("reduction", MEAN)
     if reduction == NONE:
@@ -29,15 +39,15 @@ def reduced(call: Call, data: Tensor, divisor: Tensor | None = None) -> Tensor:
     return call.described(tensors, "lambda one: total[one] / divisor[one]", stages=stages, shape=())
 
 
-def _step(call: Call, step: str) -> str:
+def _step(call: AtenCall, step: str) -> str:
     """Return the step of elements that are reduced next, nothing if they are the result."""
     return "" if call.get("reduction", MEAN) == NONE else step
 
 
 def _difference(body: str) -> Converter:
-    def convert(call: Call) -> Tensor:
+    def convert(call: AtenCall) -> TensorValue:
         prediction, target = call.operand("self"), call.operand("target")
-        shapes = [operand.shape for operand in (prediction, target) if isinstance(operand, Tensor)]
+        shapes = [operand.shape for operand in (prediction, target) if isinstance(operand, TensorValue)]
         shape = max(shapes, key=prod)
         width = call.get("beta", call.get("delta", 1.0))
         operands = (prediction, target) if "{2}" not in body else (prediction, target, width)
@@ -46,13 +56,13 @@ def _difference(body: str) -> Converter:
     return convert
 
 
-def binary_cross_entropy(call: Call) -> Tensor:
+def binary_cross_entropy(call: AtenCall) -> TensorValue:
     """Logarithms are bounded from below by -100, as in PyTorch."""
     body = "-({1} * maximum(log({0}), -100) + (1 - {1}) * maximum(log(1 - {0}), -100))"
     return _weighted(call, body, call.operand("self"), call.operand("target"))
 
 
-def binary_cross_entropy_with_logits(call: Call) -> Tensor:
+def binary_cross_entropy_with_logits(call: AtenCall) -> TensorValue:
     data, target = call.operand("self"), call.operand("target")
     if call.has("pos_weight"):
         positive = call.operand("pos_weight")
@@ -61,16 +71,16 @@ def binary_cross_entropy_with_logits(call: Call) -> Tensor:
     return _weighted(call, "softplus({0}) - {0} * {1}", data, target)
 
 
-def _weighted(call: Call, body: str, *operands: Operand) -> Tensor:
+def _weighted(call: AtenCall, body: str, *operands: Operand) -> TensorValue:
     if call.has("weight"):
         body = f"{{{len(operands)}}} * ({body})"
         operands = (*operands, call.operand("weight"))
-    (shape,) = {operand.shape for operand in operands[:1] if isinstance(operand, Tensor)}
+    (shape,) = {operand.shape for operand in operands[:1] if isinstance(operand, TensorValue)}
     return reduced(call, elementwise(call, body, *operands, shape=shape, step=_step(call, "terms")))
 
 
-def cross_entropy(call: Call) -> Tensor:
-    """The logarithm of a softmax over classes, then the loss of each sample."""
+def cross_entropy(call: AtenCall) -> TensorValue:
+    """Take the logarithm of a softmax over classes, then the loss of each sample."""
     data, target = call.tensor("self"), call.tensor("target")
     classes = 1 if data.rank > 1 else 0
     logarithms = call.library("log_softmax", data, axis=classes, shape=data.shape, step="log_softmax")
@@ -80,7 +90,9 @@ def cross_entropy(call: Call) -> Tensor:
     return _picked(call, logarithms, target, smoothing)
 
 
-def _of_probabilities(call: Call, data: Tensor, target: Tensor, smoothing: float) -> Tensor:
+def _of_probabilities(
+    call: AtenCall, data: TensorValue, target: TensorValue, smoothing: float
+) -> TensorValue:
     """Return the cross entropy of probabilities; a mean is over samples."""
     names = ["n", "c", *variables(data.rank - 2, "x")] if data.rank > 1 else ["c"]
     kept = [name for name in names if name != "c"]
@@ -98,12 +110,12 @@ def _of_probabilities(call: Call, data: Tensor, target: Tensor, smoothing: float
     return reduced(call, call.described(tensors, text, shape=shape, step=_step(call, "terms")))
 
 
-def negative_log_likelihood(call: Call) -> Tensor | Sequence[Tensor | None]:
+def negative_log_likelihood(call: AtenCall) -> TensorValue | Sequence[TensorValue | None]:
     found = _picked(call, call.tensor("self"), call.tensor("target"), 0.0)
     return found if len(call.results) == 1 else (found, None)
 
 
-def _picked(call: Call, data: Tensor, target: Tensor, smoothing: float) -> Tensor:
+def _picked(call: AtenCall, data: TensorValue, target: TensorValue, smoothing: float) -> TensorValue:
     """Return the negative elements at the labels. A label that is ignored adds nothing, and does not count
     in a mean, in which each sample has the weight of its class.
     """
@@ -134,8 +146,13 @@ def _picked(call: Call, data: Tensor, target: Tensor, smoothing: float) -> Tenso
 
 
 def _counted(
-    call: Call, tensors: Mapping[str, Tensor], kept: Sequence[str], label: str, ignored: str, classes: int
-) -> Tensor:
+    call: AtenCall,
+    tensors: Mapping[str, TensorValue],
+    kept: Sequence[str],
+    label: str,
+    ignored: str,
+    classes: int,
+) -> TensorValue:
     """Return the number of labels that are not ignored, or the sum of the weights of their classes."""
     given = {key: tensor for key, tensor in tensors.items() if key != "data"}
     if "weight" in given:
@@ -147,7 +164,7 @@ def _counted(
     return call.described(given, f"lambda one=1: {body}", shape=(), step="count")
 
 
-def kl_divergence(call: Call) -> Tensor:
+def kl_divergence(call: AtenCall) -> TensorValue:
     data, target = call.operand("self"), call.operand("target")
     if call.get("log_target", False):
         body = "exp({1}) * ({1} - {0})"
@@ -156,8 +173,8 @@ def kl_divergence(call: Call) -> Tensor:
     return _weighted(call, body, data, target)
 
 
-def dropout(call: Call) -> Tensor | Sequence[Tensor | None]:
-    """The library's dropout, whose random numbers are not PyTorch's."""
+def dropout(call: AtenCall) -> TensorValue | Sequence[TensorValue | None]:
+    """Apply the library's dropout, whose random numbers are not PyTorch's."""
     data = call.tensor("input")
     probability = call.get("p", 0.5)
     if not call.get("train", True) or not probability:
@@ -169,13 +186,13 @@ def dropout(call: Call) -> Tensor | Sequence[Tensor | None]:
     return found if len(call.results) == 1 else (found, None)
 
 
-def feature_dropout(call: Call) -> Tensor:
+def feature_dropout(call: AtenCall) -> TensorValue:
     """Drop whole channels of samples: ones of a channel each are dropped, and multiply the data."""
     data, probability = call.tensor("input"), call.get("p", 0.5)
     if not call.get("train", True) or not probability:
         return data
     shape = (*data.shape[:2], *(1,) * (data.rank - 2))
-    ones = Tensor(call.apply("_ones", shape=shape, step="ones"), shape, "float")
+    ones = TensorValue(call.apply("_ones", shape=shape, step="ones"), shape, "float")
     kept = call.library("Dropout", ones, p=probability, shape=shape, step="kept")
     return elementwise(call, "{0} * {1}", data, kept)
 

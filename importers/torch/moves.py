@@ -8,8 +8,8 @@ from typing import Any
 from ...analyzer.indices.region import Shape
 from ...operators.library.reshape import reshaped
 from .call import (
-    Call,
-    Tensor,
+    AtenCall,
+    TensorValue,
     UnsupportedCallError,
     at,
     bound,
@@ -26,20 +26,20 @@ def inside(shape: Shape) -> Shape:
     return shape or (1,)
 
 
-def viewed(call: Call, data: Tensor, shape: Shape, step: str = "") -> Tensor:
+def viewed(call: AtenCall, data: TensorValue, shape: Shape, step: str = "") -> TensorValue:
     """Return the elements in another shape."""
     if inside(data.shape) == inside(shape):
-        return Tensor(data.symbol, shape, data.kind)
+        return TensorValue(data.symbol, shape, data.kind)
     text = reshaped("data", inside(data.shape), inside(shape))
     return call.described({"data": data}, text, shape=shape, kind=data.kind, step=step)
 
 
-def view(call: Call) -> Tensor:
+def view(call: AtenCall) -> TensorValue:
     """Return the elements in the shape that PyTorch found."""
     return viewed(call, call.tensor("self"), call.result.shape)
 
 
-def permuted(call: Call, data: Tensor, order: Sequence[int], step: str = "") -> Tensor:
+def permuted(call: AtenCall, data: TensorValue, order: Sequence[int], step: str = "") -> TensorValue:
     """Return the tensor whose dimension `d` is dimension `order[d]` of the data."""
     if list(order) == list(range(data.rank)):
         return data
@@ -50,12 +50,12 @@ def permuted(call: Call, data: Tensor, order: Sequence[int], step: str = "") -> 
     return call.described({"data": data}, text, shape=shape, kind=data.kind, step=step)
 
 
-def permute(call: Call) -> Tensor:
+def permute(call: AtenCall) -> TensorValue:
     data = call.tensor("self")
     return permuted(call, data, [axis % data.rank for axis in call.get("dims")])
 
 
-def transpose(call: Call) -> Tensor:
+def transpose(call: AtenCall) -> TensorValue:
     """Exchange two dimensions; without dimensions, those of a matrix."""
     data = call.tensor("self")
     order = list(range(data.rank))
@@ -67,7 +67,7 @@ def transpose(call: Call) -> Tensor:
     return permuted(call, data, order)
 
 
-def move_dimension(call: Call) -> Tensor:
+def move_dimension(call: AtenCall) -> TensorValue:
     data = call.tensor("self")
     given = [call.get(key) for key in ("source", "destination")]
     sources, targets = ([axis % data.rank for axis in ([g] if isinstance(g, int) else g)] for g in given)
@@ -77,7 +77,7 @@ def move_dimension(call: Call) -> Tensor:
     return permuted(call, data, order)
 
 
-def expand(call: Call) -> Tensor:
+def expand(call: AtenCall) -> TensorValue:
     """Repeat along dimensions of one element."""
     data = call.tensor("self")
     if data.shape == call.result.shape:
@@ -85,7 +85,7 @@ def expand(call: Call) -> Tensor:
     return elementwise(call, "{0}", data, kind=data.kind)
 
 
-def repeat(call: Call) -> Tensor:
+def repeat(call: AtenCall) -> TensorValue:
     """Repeat a whole tensor along dimensions."""
     data, shape = call.tensor("self"), call.result.shape
     names = variables(len(shape))
@@ -97,7 +97,7 @@ def repeat(call: Call) -> Tensor:
     return call.described({"data": data}, f"lambda {bound(names, shape)}: {at('data', indices)}")
 
 
-def repeat_interleave(call: Call) -> Tensor:
+def repeat_interleave(call: AtenCall) -> TensorValue:
     """Repeat each element along a dimension."""
     data, count = call.tensor("self"), call.get("repeats")
     if not isinstance(count, int):
@@ -110,8 +110,8 @@ def repeat_interleave(call: Call) -> Tensor:
 
 
 def cut(
-    call: Call, data: Tensor, axis: int, start: int, stop: int, stride: int = 1, step: str = ""
-) -> Tensor:
+    call: AtenCall, data: TensorValue, axis: int, start: int, stop: int, stride: int = 1, step: str = ""
+) -> TensorValue:
     """Return every `stride`-th element of an interval of one dimension."""
     extent = max(-(-(stop - start) // stride), 0)
     shape = (*data.shape[:axis], extent, *data.shape[axis + 1 :])
@@ -134,7 +134,7 @@ def _clipped(position: int, extent: int) -> int:
     return min(max(position + extent if position < 0 else position, 0), extent)
 
 
-def slices(call: Call) -> Tensor:
+def slices(call: AtenCall) -> TensorValue:
     data = call.tensor("self")
     axis = call.axis("dim", data.rank, 0)
     extent = data.shape[axis]
@@ -142,14 +142,14 @@ def slices(call: Call) -> Tensor:
     return cut(call, data, axis, start, max(stop, start), call.get("step", 1))
 
 
-def narrow(call: Call) -> Tensor:
+def narrow(call: AtenCall) -> TensorValue:
     data = call.tensor("self")
     axis = call.axis("dim", data.rank)
     start = call.get("start") % data.shape[axis]
     return cut(call, data, axis, start, start + call.get("length"))
 
 
-def selected(call: Call, data: Tensor, axis: int, place: int, step: str = "") -> Tensor:
+def selected(call: AtenCall, data: TensorValue, axis: int, place: int, step: str = "") -> TensorValue:
     """Return the elements at one place of a dimension, without the dimension."""
     names = variables(data.rank)
     indices = [str(place) if d == axis else name for d, name in enumerate(names)]
@@ -159,19 +159,19 @@ def selected(call: Call, data: Tensor, axis: int, place: int, step: str = "") ->
     return call.described({"data": data}, text, shape=shape, kind=data.kind, step=step)
 
 
-def select(call: Call) -> Tensor:
+def select(call: AtenCall) -> TensorValue:
     data = call.tensor("self")
     axis = call.axis("dim", data.rank)
     return selected(call, data, axis, call.get("index") % data.shape[axis])
 
 
-def unbind(call: Call) -> Sequence[Tensor]:
+def unbind(call: AtenCall) -> Sequence[TensorValue]:
     data = call.tensor("self")
     axis = call.axis("dim", data.rank, 0)
     return [selected(call, data, axis, place, f"part{place}") for place in range(data.shape[axis])]
 
 
-def split(call: Call) -> Sequence[Tensor]:
+def split(call: AtenCall) -> Sequence[TensorValue]:
     """Cut a dimension into the parts that PyTorch found."""
     data = call.tensor("self")
     axis = call.axis("dim", data.rank, 0)
@@ -183,14 +183,14 @@ def split(call: Call) -> Sequence[Tensor]:
     return parts
 
 
-def concatenated(call: Call, tensors: Sequence[Tensor], axis: int, step: str = "") -> Tensor:
+def concatenated(call: AtenCall, tensors: Sequence[TensorValue], axis: int, step: str = "") -> TensorValue:
     extents = [tensor.shape[axis] for tensor in tensors]
     shape = (*tensors[0].shape[:axis], sum(extents), *tensors[0].shape[axis + 1 :])
     symbol = call.apply("Concat", *tensors, dim=axis, step=step)
-    return Tensor(symbol, shape, call.result.kind)
+    return TensorValue(symbol, shape, call.result.kind)
 
 
-def concatenate(call: Call) -> Tensor:
+def concatenate(call: AtenCall) -> TensorValue:
     """Empty tensors of one dimension do not count, as in PyTorch."""
     tensors = [tensor for tensor in call.tensors("tensors") if tensor.shape != (0,)]
     if len(tensors) == 1:
@@ -198,7 +198,7 @@ def concatenate(call: Call) -> Tensor:
     return concatenated(call, tensors, call.axis("dim", tensors[0].rank, 0))
 
 
-def stack(call: Call) -> Tensor:
+def stack(call: AtenCall) -> TensorValue:
     tensors = call.tensors("tensors")
     axis = call.axis("dim", tensors[0].rank + 1, 0)
     shape = (*tensors[0].shape[:axis], 1, *tensors[0].shape[axis:])
@@ -206,7 +206,7 @@ def stack(call: Call) -> Tensor:
     return concatenated(call, widened, axis)
 
 
-def flip(call: Call) -> Tensor:
+def flip(call: AtenCall) -> TensorValue:
     data = call.tensor("self")
     axes, names = call.axes("dims", data.rank), variables(data.rank)
     indices = [f"{data.shape[d] - 1} - {name}" if d in axes else name for d, name in enumerate(names)]
@@ -214,7 +214,7 @@ def flip(call: Call) -> Tensor:
     return call.described({"data": data}, text)
 
 
-def roll(call: Call) -> Tensor:
+def roll(call: AtenCall) -> TensorValue:
     """Move elements along dimensions; those that leave at one end come in at the other."""
     data = call.tensor("self")
     if not call.has("dims") or not call.get("dims"):
@@ -237,7 +237,9 @@ def _bent(mode: str, place: str, extent: int) -> str:
     return f"{extent - 1} - abs({extent - 1} - abs({place}))"
 
 
-def padded(call: Call, data: Tensor, pads: Sequence[int], mode: str, value: float, step: str = "") -> Tensor:
+def padded(
+    call: AtenCall, data: TensorValue, pads: Sequence[int], mode: str, value: float, step: str = ""
+) -> TensorValue:
     """Pad dimensions, the last one first: before and after it. Negative padding cuts."""
     names = variables(data.rank)
     before, after = [0] * data.rank, [0] * data.rank
@@ -259,7 +261,7 @@ def padded(call: Call, data: Tensor, pads: Sequence[int], mode: str, value: floa
     return call.described({"data": data}, text, shape=shape, kind=data.kind, step=step)
 
 
-def pad(call: Call) -> Tensor:
+def pad(call: AtenCall) -> TensorValue:
     mode = {"pad": call.get("mode", "constant"), "constant_pad_nd": "constant"}.get(call.target[5:], "")
     mode = mode or call.target[5:].partition("_")[0].replace("reflection", "reflect").replace(
         "replication", "replicate"
@@ -269,7 +271,7 @@ def pad(call: Call) -> Tensor:
 
 
 def _triangle(comparison: str) -> Converter:
-    def convert(call: Call) -> Tensor:
+    def convert(call: AtenCall) -> TensorValue:
         data = call.tensor("self")
         names = variables(data.rank)
         condition = f"{names[-1]} - {names[-2]} {comparison} {literal(call.get('diagonal', 0))}"
@@ -279,7 +281,7 @@ def _triangle(comparison: str) -> Converter:
     return convert
 
 
-def diagonal(call: Call) -> Tensor:
+def diagonal(call: AtenCall) -> TensorValue:
     data = call.tensor("self")
     first, second = call.axis("dim1", data.rank, 0), call.axis("dim2", data.rank, 1)
     offset = call.get("offset", 0)
@@ -291,7 +293,7 @@ def diagonal(call: Call) -> Tensor:
     return call.described({"data": data}, f"lambda {binders}: {at('data', names)}")
 
 
-def index_select(call: Call) -> Tensor:
+def index_select(call: AtenCall) -> TensorValue:
     data, index = call.tensor("self"), call.tensor("index")
     axis = call.axis("dim", data.rank)
     names = variables(data.rank)
@@ -300,7 +302,7 @@ def index_select(call: Call) -> Tensor:
     return call.described({"data": data, "index": index}, f"lambda {bound(names)}: {at('data', indices)}")
 
 
-def gather(call: Call) -> Tensor:
+def gather(call: AtenCall) -> TensorValue:
     """Read elements at places along one dimension, which another tensor holds for each element."""
     data, index = call.tensor("self"), call.tensor("index")
     axis, names = call.axis("dim", data.rank), variables(data.rank)
@@ -309,9 +311,9 @@ def gather(call: Call) -> Tensor:
     return call.described({"data": data, "index": index}, text)
 
 
-def _from_front(call: Call, index: Any, extent: int, number: int) -> Tensor:
+def _from_front(call: AtenCall, index: Any, extent: int, number: int) -> TensorValue:
     """Return places counted from the front. Places that are constants are counted so by PyTorch."""
-    if not isinstance(index, Tensor):
+    if not isinstance(index, TensorValue):
         if "bool" in str(index.dtype):
             raise UnsupportedCallError(f"{call.target} with a mask, whose result depends on data")
         return call.constant(index % extent)
@@ -321,7 +323,7 @@ def _from_front(call: Call, index: Any, extent: int, number: int) -> Tensor:
     return elementwise(call, body, index, shape=index.shape, kind="int", step=f"index{number}")
 
 
-def index(call: Call) -> Tensor:
+def index(call: AtenCall) -> TensorValue:
     """Index dimensions by tensors, which are broadcast against each other."""
     data, given = call.tensor("self"), call.get("indices")
     picked = [axis for axis, each in enumerate(given) if each is not None]
@@ -355,7 +357,7 @@ def _broadcast(left: Shape, right: Shape) -> Shape:
     return tuple(max(pair) for pair in zip(*widened, strict=True))
 
 
-def embedding(call: Call) -> Tensor:
+def embedding(call: AtenCall) -> TensorValue:
     """Rows of a table. The row of padding gets no gradient."""
     weight, places = call.tensor("weight"), call.tensor("indices")
     rows, features = weight.shape
@@ -373,7 +375,7 @@ def embedding(call: Call) -> Tensor:
     return call.described({"data": places, "weight": weight, "row": row}, text)
 
 
-def one_hot(call: Call) -> Tensor:
+def one_hot(call: AtenCall) -> TensorValue:
     data = call.tensor("self")
     names = variables(data.rank)
     depth = call.result.shape[-1]
@@ -381,7 +383,7 @@ def one_hot(call: Call) -> Tensor:
     return call.described({"data": data}, text)
 
 
-def slice_scatter(call: Call) -> Tensor:
+def slice_scatter(call: AtenCall) -> TensorValue:
     """Replace every `step`-th element of an interval by those of another tensor."""
     data, source = call.tensor("self"), call.tensor("src")
     axis = call.axis("dim", data.rank, 0)
@@ -395,7 +397,7 @@ def slice_scatter(call: Call) -> Tensor:
     return call.described({"data": data, "source": source}, f"lambda {bound(names, data.shape)}: {element}")
 
 
-def select_scatter(call: Call) -> Tensor:
+def select_scatter(call: AtenCall) -> TensorValue:
     data, source = call.tensor("self"), call.tensor("src")
     axis = call.axis("dim", data.rank)
     place = call.get("index") % data.shape[axis]
@@ -405,7 +407,7 @@ def select_scatter(call: Call) -> Tensor:
     return call.described({"data": data, "source": source}, f"lambda {bound(names)}: {element}")
 
 
-def unfold(call: Call) -> Tensor:
+def unfold(call: AtenCall) -> TensorValue:
     """Return the windows of one dimension; a new last dimension numbers the elements of a window."""
     data, stride = call.tensor("self"), call.get("step")
     axis = call.axis("dimension", data.rank)
@@ -415,7 +417,7 @@ def unfold(call: Call) -> Tensor:
     return call.described({"data": data}, f"lambda {binders}: {at('data', indices)}")
 
 
-def pixel_shuffle(call: Call) -> Tensor:
+def pixel_shuffle(call: AtenCall) -> TensorValue:
     data, factor = call.tensor("self"), call.get("upscale_factor")
     *batch, channels, height, width = data.shape
     outer = len(batch)
@@ -425,7 +427,7 @@ def pixel_shuffle(call: Call) -> Tensor:
     return viewed(call, parts, call.result.shape)
 
 
-def broadcast_tensors(call: Call) -> Sequence[Tensor]:
+def broadcast_tensors(call: AtenCall) -> Sequence[TensorValue]:
     return [
         elementwise(call, "{0}", tensor, shape=result.shape, kind=tensor.kind, step=f"part{number}")
         for number, (tensor, result) in enumerate(zip(call.tensors("tensors"), call.results, strict=True))

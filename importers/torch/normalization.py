@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import prod
 
-from .call import Call, Tensor, UnsupportedCallError, at, bound, literal, variables
+from .call import AtenCall, TensorValue, UnsupportedCallError, at, bound, literal, variables
 from .converter import Converter
 
 
-def _over_last(call: Call, data: Tensor, count: int, *, centred: bool, epsilon: float) -> Tensor:
+def _over_last(
+    call: AtenCall, data: TensorValue, count: int, *, centred: bool, epsilon: float
+) -> TensorValue:
     """Normalise over the last dimensions, then scale and shift their elements."""
     names = variables(data.rank)
     outer, inner = names[: data.rank - count], names[data.rank - count :]
@@ -31,8 +33,8 @@ def _over_last(call: Call, data: Tensor, count: int, *, centred: bool, epsilon: 
     return call.described(tensors, f"lambda {bound(names)}: {body}", stages=stages)
 
 
-def layer_norm(call: Call) -> Tensor | Sequence[Tensor | None]:
-    """The library's if it is over one dimension, with weight and bias."""
+def layer_norm(call: AtenCall) -> TensorValue | Sequence[TensorValue | None]:
+    """Apply the library's operator if it is over one dimension, with weight and bias."""
     data, count = call.tensor("input"), len(call.get("normalized_shape"))
     epsilon = call.get("eps", 1e-5)
     if count == 1 and call.has("weight") and call.has("bias"):
@@ -42,7 +44,7 @@ def layer_norm(call: Call) -> Tensor | Sequence[Tensor | None]:
     return found if len(call.results) == 1 else (found, None, None)
 
 
-def rms_norm(call: Call) -> Tensor | Sequence[Tensor | None]:
+def rms_norm(call: AtenCall) -> TensorValue | Sequence[TensorValue | None]:
     """PyTorch's default epsilon is the spacing of float32 at 1."""
     epsilon = call.get("eps", 1.1920928955078125e-07)
     count = len(call.get("normalized_shape"))
@@ -50,7 +52,7 @@ def rms_norm(call: Call) -> Tensor | Sequence[Tensor | None]:
     return found if len(call.results) == 1 else (found, None)
 
 
-def group_norm(call: Call) -> Tensor | Sequence[Tensor | None]:
+def group_norm(call: AtenCall) -> TensorValue | Sequence[TensorValue | None]:
     """Channels in groups; the statistics are those of a sample's group."""
     data = call.tensor("input")
     groups = call.get("num_groups", call.get("group"))
@@ -78,7 +80,7 @@ def group_norm(call: Call) -> Tensor | Sequence[Tensor | None]:
     return found if len(call.results) == 1 else (found, None, None)
 
 
-def instance_norm(call: Call) -> Tensor:
+def instance_norm(call: AtenCall) -> TensorValue:
     """Normalise each channel of each sample."""
     if call.has("running_mean"):
         raise UnsupportedCallError(f"{call.target} with running statistics")
@@ -100,9 +102,9 @@ def instance_norm(call: Call) -> Tensor:
     return call.described(tensors, f"lambda {bound(['n', 'c', *space])}: {body}", stages=stages)
 
 
-def batch_norm(call: Call) -> Tensor | Sequence[Tensor | None]:
-    """The library's, which updates running statistics in training as PyTorch does; statistics that are not
-    updated are read like other tensors.
+def batch_norm(call: AtenCall) -> TensorValue | Sequence[TensorValue | None]:
+    """Apply the library's operator, which updates running statistics in training as PyTorch does. Statistics
+    that are not updated are read like other tensors.
     """
     data = call.tensor("input")
     training = call.get("training", call.target.endswith("functional"))
@@ -127,11 +129,11 @@ def batch_norm(call: Call) -> Tensor | Sequence[Tensor | None]:
     return _with_nothing(found, outputs)
 
 
-def _with_nothing(found: Tensor, outputs: int) -> Tensor | Sequence[Tensor | None]:
+def _with_nothing(found: TensorValue, outputs: int) -> TensorValue | Sequence[TensorValue | None]:
     return found if outputs == 1 else (found, *[None] * (outputs - 1))
 
 
-def _scale_and_offset(call: Call, data: Tensor) -> tuple[Tensor, Tensor]:
+def _scale_and_offset(call: AtenCall, data: TensorValue) -> tuple[TensorValue, TensorValue]:
     """Return weight and bias; constants if there are none."""
     from .installed import installed
 
@@ -142,7 +144,7 @@ def _scale_and_offset(call: Call, data: Tensor) -> tuple[Tensor, Tensor]:
     return weight, bias
 
 
-def _affine(call: Call, tensors: dict[str, Tensor], normalised: str) -> str:
+def _affine(call: AtenCall, tensors: dict[str, TensorValue], normalised: str) -> str:
     for name, sign in (("weight", "*"), ("bias", "+")):
         if call.has(name):
             tensors[name] = call.tensor(name)
@@ -150,14 +152,14 @@ def _affine(call: Call, tensors: dict[str, Tensor], normalised: str) -> str:
     return normalised
 
 
-def _fixed_statistics(call: Call, data: Tensor) -> Tensor:
+def _fixed_statistics(call: AtenCall, data: TensorValue) -> TensorValue:
     names = ["n", "c", *variables(data.rank - 2, "x")]
     tensors = {"data": data, "mean": call.tensor("running_mean"), "var": call.tensor("running_var")}
     body = f"({at('data', names)} - mean[c]) * rsqrt(var[c] + {literal(call.get('eps'))})"
     return call.described(tensors, f"lambda {bound(names)}: {_affine(call, tensors, body)}")
 
 
-def _own_statistics(call: Call, data: Tensor) -> Tensor:
+def _own_statistics(call: AtenCall, data: TensorValue) -> TensorValue:
     space = variables(data.rank - 2, "x")
     names, inner = ["n", "c", *space], bound(["n", *space])
     element, count = at("data", names), data.shape[0] * prod(data.shape[2:])

@@ -5,12 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import sqrt
 
-from .call import Call, Operand, Tensor, UnsupportedCallError, at, bound, elementwise, literal, variables
+from .call import (
+    AtenCall,
+    Operand,
+    TensorValue,
+    UnsupportedCallError,
+    at,
+    bound,
+    elementwise,
+    literal,
+    variables,
+)
 from .converter import Converter
 
 
-def linear(call: Call) -> Tensor:
-    """The library's product if there are rows."""
+def linear(call: AtenCall) -> TensorValue:
+    """Apply the library's product if there are rows."""
     data, weight = call.tensor("input"), call.tensor("weight")
     bias = [call.tensor("bias")] if call.has("bias") else []
     if data.rank > 1 and weight.rank == 2:
@@ -28,8 +38,12 @@ def linear(call: Call) -> Tensor:
 
 
 def multiplied(
-    call: Call, left: Tensor, right: Tensor, step: str = "", shape: tuple[int, ...] | None = None
-) -> Tensor:
+    call: AtenCall,
+    left: TensorValue,
+    right: TensorValue,
+    step: str = "",
+    shape: tuple[int, ...] | None = None,
+) -> TensorValue:
     """Return the product of vectors, matrices or batches of matrices, which are broadcast."""
     rows = ["m"] if left.rank > 1 else []
     columns = ["n"] if right.rank > 1 else []
@@ -61,14 +75,14 @@ def multiplied(
     )
 
 
-def matmul(call: Call) -> Tensor:
+def matmul(call: AtenCall) -> TensorValue:
     left = call.tensor("self")
     keys = ("other", "mat2", "vec", "tensor")
     right = call.tensor(next(key for key in keys if call.has(key)))
     return multiplied(call, left, right)
 
 
-def added_product(call: Call) -> Tensor:
+def added_product(call: AtenCall) -> TensorValue:
     """Return a product, scaled, plus a tensor that is broadcast, scaled too."""
     keys = next(
         pair for pair in (("mat1", "mat2"), ("batch1", "batch2"), ("mat", "vec")) if call.has(pair[0])
@@ -84,8 +98,8 @@ def added_product(call: Call) -> Tensor:
     return elementwise(call, " + ".join(reversed(parts)), product, call.operand("self"))
 
 
-def bilinear(call: Call) -> Tensor:
-    """A weight for every pair of features of two inputs."""
+def bilinear(call: AtenCall) -> TensorValue:
+    """Sum over pairs of features of two inputs, with a weight for every pair."""
     tensors = {"left": call.tensor("input1"), "right": call.tensor("input2"), "weight": call.tensor("weight")}
     names = variables(tensors["left"].rank - 1)
     left, right = at("left", [*names, "j"]), at("right", [*names, "k"])
@@ -98,12 +112,12 @@ def bilinear(call: Call) -> Tensor:
     return call.described(tensors, result, stages=[f"product = {product}"])
 
 
-def outer(call: Call) -> Tensor:
+def outer(call: AtenCall) -> TensorValue:
     tensors = {"left": call.tensor("self"), "right": call.tensor("vec2")}
     return call.described(tensors, "lambda i, j: left[i] * right[j]")
 
 
-def attention(call: Call) -> Tensor:
+def attention(call: AtenCall) -> TensorValue:
     """Scores, a softmax over them and a sum of values, each an operation that is split by itself."""
     query, key, value = (call.tensor(name) for name in ("query", "key", "value"))
     probability = call.get("dropout_p", 0.0)
@@ -130,7 +144,7 @@ def attention(call: Call) -> Tensor:
     )
 
 
-def _grouped(batch: list[str], query: Tensor, other: Tensor) -> list[str]:
+def _grouped(batch: list[str], query: TensorValue, other: TensorValue) -> list[str]:
     """Return indices of the batch dimensions; a head of keys may serve several heads of queries."""
     indices = []
     for name, extent, own in zip(batch, query.shape, other.shape, strict=False):
@@ -143,7 +157,7 @@ def _grouped(batch: list[str], query: Tensor, other: Tensor) -> list[str]:
     return indices
 
 
-def _masked(call: Call, scores: Tensor) -> Tensor:
+def _masked(call: AtenCall, scores: TensorValue) -> TensorValue:
     if call.get("is_causal", False):
         names = variables(scores.rank)
         text = f"lambda {bound(names)}: where({names[-1]} <= {names[-2]}, {at('scores', names)}, -inf)"
@@ -151,7 +165,7 @@ def _masked(call: Call, scores: Tensor) -> Tensor:
     if not call.has("attn_mask"):
         return scores
     mask: Operand = call.operand("attn_mask")
-    boolean = mask.kind == "bool" if isinstance(mask, Tensor) else isinstance(mask, bool)
+    boolean = mask.kind == "bool" if isinstance(mask, TensorValue) else isinstance(mask, bool)
     body = "where({1} != 0, {0}, -inf)" if boolean else "{0} + {1}"
     return elementwise(call, body, scores, mask, shape=scores.shape, step="mask")
 

@@ -11,7 +11,7 @@ from ...dataflow.symbol import Symbol
 from ...dataflow.symbol.compose import apply, group, variable
 from ...errors import GraphError
 from ...operators.operator import Operator
-from .call import Call, Result, Tensor, UnsupportedCallError
+from .call import AtenCall, AtenResult, TensorValue, UnsupportedCallError
 from .constants import Array, Constants, array_of, kind_of
 from .converter import Converter
 from .exporting import exported
@@ -65,16 +65,16 @@ def _entry(table: Mapping[str, Converter], name: str) -> Converter | None:
 def _described_by(operator: Operator) -> Converter:
     """Return a converter that applies a user's description."""
 
-    def convert(call: Call) -> Sequence[Tensor]:
+    def convert(call: AtenCall) -> Sequence[TensorValue]:
         attributes = {spec.name: call.get(spec.name) for spec in operator.specs}
         torch = installed()
         given = [
-            value if isinstance(value, Tensor) else call.constant(value)
+            value if isinstance(value, TensorValue) else call.constant(value)
             for value in call.arguments.values()
-            if isinstance(value, Tensor | torch.Tensor)
+            if isinstance(value, TensorValue | torch.Tensor)
         ]
         found = call.apply(operator, *given, **attributes)
-        return [Tensor(part, r.shape, r.kind) for part, r in zip(found, call.results, strict=True)]
+        return [TensorValue(part, r.shape, r.kind) for part, r in zip(found, call.results, strict=True)]
 
     return convert
 
@@ -130,7 +130,7 @@ class _Reader:
                 return value
             shape = self.checked(value.shape, node)
             symbol = variable(self.unique(node.name), shape or (1,))
-            return Tensor(symbol, shape, kind_of(value))
+            return TensorValue(symbol, shape, kind_of(value))
         if kind == "PARAMETER" or spec.target in self.changing:
             return self.state(spec.target)
         if kind in ("BUFFER", "CONSTANT_TENSOR"):
@@ -143,7 +143,7 @@ class _Reader:
             return value
         raise GraphError(f"input {node.name!r} of the module is a {kind.lower()}, which has no description")
 
-    def state(self, target: str) -> Tensor:
+    def state(self, target: str) -> TensorValue:
         """Return the variable of a parameter or a changing buffer; tensors that are tied have one."""
         name = self.first_names.get(target, target)
         value = self.program.state_dict[target]
@@ -154,7 +154,7 @@ class _Reader:
             fixed = target not in self.changing and not value.requires_grad
             rate = 0.0 if fixed else None
             self.variables[name] = variable(name, shape or (1,), lr_mult=rate, wd_mult=1.0)
-        return Tensor(self.variables[name], shape, kind_of(value))
+        return TensorValue(self.variables[name], shape, kind_of(value))
 
     def checked(self, shape: Sequence[Any], node: Any) -> tuple[int, ...]:
         """Return a shape. Raises GraphError if it depends on data."""
@@ -203,7 +203,7 @@ class _Reader:
         nested = [each for each in args if isinstance(each, self.torch.fx.GraphModule)]
         if nested:
             return self.nested(node, nested[0], args)
-        inputs = [each for each in _flat((args, kwargs)) if isinstance(each, Tensor)]
+        inputs = [each for each in _flat((args, kwargs)) if isinstance(each, TensorValue)]
         random = self.torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
         if not inputs and not random:
             with self.torch.no_grad():
@@ -223,10 +223,10 @@ class _Reader:
         return found
 
     def blocked(self, value: Any, path: str) -> Any:
-        if not isinstance(value, Tensor):
+        if not isinstance(value, TensorValue):
             return value
         name = self.unique(f"{path}.no_grad" if path else "no_grad")
-        return Tensor(apply("BlockGrad", value.symbol, name=name), value.shape, value.kind)
+        return TensorValue(apply("BlockGrad", value.symbol, name=name), value.shape, value.kind)
 
     def described(self, node: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Apply the descriptions of a call."""
@@ -240,26 +240,28 @@ class _Reader:
             found = converter(self.call(node, args, kwargs, results))
         except UnsupportedCallError as error:
             shapes = ", ".join(
-                str(list(each.shape)) for each in _flat((args, kwargs)) if isinstance(each, Tensor)
+                str(list(each.shape)) for each in _flat((args, kwargs)) if isinstance(each, TensorValue)
             )
             place = _path(node) or "the module itself"
             self.missing.append(f"{error} at {place} (node {node.name}, of {shapes or 'constants'})")
             stand_ins = [variable(self.unique("missing"), result.shape or (1,)) for result in results]
-            found = [Tensor(s, r.shape, r.kind) for s, r in zip(stand_ins, results, strict=True)]
+            found = [TensorValue(s, r.shape, r.kind) for s, r in zip(stand_ins, results, strict=True)]
         several = isinstance(node.meta["val"], tuple | list)
-        if isinstance(found, Tensor):
+        if isinstance(found, TensorValue):
             return [found] if several else found
         return list(found) if several else found[0]
 
     def call(
-        self, node: Any, args: Sequence[Any], kwargs: Mapping[str, Any], results: tuple[Result, ...]
-    ) -> Call:
+        self, node: Any, args: Sequence[Any], kwargs: Mapping[str, Any], results: tuple[AtenResult, ...]
+    ) -> AtenCall:
         schema = node.target._schema
         arguments = {spec.name: value for spec, value in zip(schema.arguments, args, strict=False)} | dict(
             kwargs
         )
         target = schema.name.replace("::", ".")
-        return Call(target, self.name(node, target), arguments, results, self.constants.tensor, self.unique)
+        return AtenCall(
+            target, self.name(node, target), arguments, results, self.constants.tensor, self.unique
+        )
 
     def name(self, node: Any, target: str) -> str:
         """Return the module's name if it makes one call, or else with the operator's name."""
@@ -269,18 +271,18 @@ class _Reader:
             return path
         return f"{path}.{own}" if path else own
 
-    def results(self, node: Any) -> Iterator[Result]:
+    def results(self, node: Any) -> Iterator[AtenResult]:
         value = node.meta["val"]
         for each in value if isinstance(value, tuple | list) else [value]:
             if not isinstance(each, self.torch.Tensor):
                 raise GraphError(f"node {node.name!r} gives a {type(each).__name__}, which depends on data")
             if each.is_complex():
                 self.missing.append(f"{node.target} of complex numbers (node {node.name})")
-            yield Result(self.checked(each.shape, node), kind_of(each))
+            yield AtenResult(self.checked(each.shape, node), kind_of(each))
 
     def result(self, outputs: Sequence[Any]) -> Symbol:
         """Return the outputs as one symbol. The first is a loss if it is one number."""
-        tensors = [value for value in outputs if isinstance(value, Tensor)]
+        tensors = [value for value in outputs if isinstance(value, TensorValue)]
         if not tensors:
             raise GraphError(f"no output of {type(self.module).__name__} depends on inputs or parameters")
         symbols = [each.symbol for each in tensors]
@@ -319,11 +321,11 @@ def _path(node: Any) -> str:
 
 
 def _is_call(node: Any) -> bool:
-    """Whether a node is a call of an operator on tensors that may change."""
+    """Tell whether a node is a call of an operator on tensors."""
     return (
         node.op == "call_function"
         and hasattr(node.target, "_schema")
-        and any(True for _ in node.all_input_nodes)
+        and bool(node.all_input_nodes)
     )
 
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import prod
 
-from .call import Call, Tensor, UnsupportedCallError, at, bound, elementwise, variables
+from .call import AtenCall, TensorValue, UnsupportedCallError, at, bound, elementwise, variables
 from .converter import Converter
 
 
 class Reduced:
     """Index variables of a tensor that is reduced along some dimensions."""
 
-    def __init__(self, call: Call, data: Tensor, axes: Sequence[int], *, keep: bool | None = None) -> None:
+    def __init__(
+        self, call: AtenCall, data: TensorValue, axes: Sequence[int], *, keep: bool | None = None
+    ) -> None:
         keep = bool(call.get("keepdim", False)) if keep is None else keep
         names = variables(data.rank)
         self.all = at("data", names)
@@ -30,7 +32,7 @@ class Reduced:
 
 
 def _reduction(reducer: str, item: str = "{}") -> Converter:
-    def convert(call: Call) -> Tensor:
+    def convert(call: AtenCall) -> TensorValue:
         data = call.tensor("self")
         names = Reduced(call, data, call.axes("dim", data.rank))
         if not data.rank:
@@ -43,7 +45,7 @@ def _reduction(reducer: str, item: str = "{}") -> Converter:
     return convert
 
 
-def mean(call: Call) -> Tensor:
+def mean(call: AtenCall) -> TensorValue:
     data = call.tensor("self")
     if not data.rank:
         return data
@@ -52,7 +54,7 @@ def mean(call: Call) -> Tensor:
     return call.described({"data": data}, f"lambda {names.binders}: {body}")
 
 
-def _moments(call: Call, *, root: bool = False) -> tuple[Tensor, Tensor]:
+def _moments(call: AtenCall, *, root: bool = False) -> tuple[TensorValue, TensorValue]:
     """Return the variance, or its root, and the mean."""
     data = call.tensor("self")
     names = Reduced(call, data, call.axes("dim", data.rank))
@@ -75,15 +77,15 @@ def _moments(call: Call, *, root: bool = False) -> tuple[Tensor, Tensor]:
     return spread, call.described({"data": data}, f"lambda {names.binders}: {average}", step="mean")
 
 
-def variance(call: Call) -> Tensor:
+def variance(call: AtenCall) -> TensorValue:
     return _moments(call)[0]
 
 
-def deviation(call: Call) -> Tensor:
+def deviation(call: AtenCall) -> TensorValue:
     return _moments(call, root=True)[0]
 
 
-def variance_and_mean(call: Call) -> Sequence[Tensor]:
+def variance_and_mean(call: AtenCall) -> Sequence[TensorValue]:
     return _moments(call)
 
 
@@ -91,20 +93,20 @@ def _extreme(reducer: str) -> Converter:
     """Return the extreme value of all elements, of each pair, or along a dimension with its place."""
     whole = _reduction(reducer)
 
-    def convert(call: Call) -> Tensor | Sequence[Tensor | None]:
+    def convert(call: AtenCall) -> TensorValue | Sequence[TensorValue | None]:
         if call.has("other"):
             body = "maximum({0}, {1})" if reducer == "Max" else "minimum({0}, {1})"
             return elementwise(call, body, call.operand("self"), call.operand("other"))
         if not call.has("dim"):
             return whole(call)
         value = whole(call)
-        assert isinstance(value, Tensor)
+        assert isinstance(value, TensorValue)
         return value, _place(call, reducer, step="place")
 
     return convert
 
 
-def _place(call: Call, reducer: str, step: str = "") -> Tensor:
+def _place(call: AtenCall, reducer: str, step: str = "") -> TensorValue:
     """Return the first place of the extreme value along a dimension, or in row-major order."""
     data = call.tensor("self")
     axes = call.axes("dim", data.rank)
@@ -128,7 +130,7 @@ def _position(reducer: str) -> Converter:
     return lambda call: _place(call, reducer)
 
 
-def log_sum_exp(call: Call) -> Tensor:
+def log_sum_exp(call: AtenCall) -> TensorValue:
     data = call.tensor("self")
     names = Reduced(call, data, call.axes("dim", data.rank))
     top = call.library("BlockGrad", _top(call, data, names), shape=(), step="peak")
@@ -138,12 +140,12 @@ def log_sum_exp(call: Call) -> Tensor:
     return call.described({"data": data, "peak": top}, result, stages=[stage])
 
 
-def _top(call: Call, data: Tensor, names: Reduced) -> Tensor:
+def _top(call: AtenCall, data: TensorValue, names: Reduced) -> TensorValue:
     body = f"lambda {names.stage_binders}: Max(lambda {names.inner}: {names.all})"
     return call.described({"data": data}, body, shape=(), step="max")
 
 
-def norm(call: Call) -> Tensor:
+def norm(call: AtenCall) -> TensorValue:
     """Return sums of absolute values, or roots of sums of squares."""
     data = call.tensor("self")
     order = call.get("ord", call.get("p", 2))
@@ -161,7 +163,7 @@ def norm(call: Call) -> Tensor:
 
 
 def _cumulative(reducer: str, neutral: str) -> Converter:
-    def convert(call: Call) -> Tensor:
+    def convert(call: AtenCall) -> TensorValue:
         data = call.tensor("self")
         if not data.rank:
             return data
@@ -176,14 +178,14 @@ def _cumulative(reducer: str, neutral: str) -> Converter:
 
 
 def _softmax(operator: str) -> Converter:
-    def convert(call: Call) -> Tensor:
+    def convert(call: AtenCall) -> TensorValue:
         data = call.tensor("self")
         return call.library(operator, data, axis=call.axis("dim", data.rank)) if data.rank else data
 
     return convert
 
 
-def top(call: Call) -> Sequence[Tensor]:
+def top(call: AtenCall) -> Sequence[TensorValue]:
     """Return the largest elements along a dimension and their places, in order."""
     data = call.tensor("self")
     axis = call.axis("dim", data.rank, -1)
@@ -195,18 +197,18 @@ def top(call: Call) -> Sequence[Tensor]:
         ret_typ="both",
         is_ascend=not call.get("largest", True),
     )
-    return [Tensor(part, r.shape, r.kind) for part, r in zip(both, call.results, strict=True)]
+    return [TensorValue(part, r.shape, r.kind) for part, r in zip(both, call.results, strict=True)]
 
 
-def sort(call: Call) -> Sequence[Tensor]:
+def sort(call: AtenCall) -> Sequence[TensorValue]:
     data = call.tensor("self")
     axis = call.axis("dim", data.rank, -1)
     ascending = not call.get("descending", False)
     both = call.apply("topk", data, axis=axis, k=data.shape[axis], ret_typ="both", is_ascend=ascending)
-    return [Tensor(part, r.shape, r.kind) for part, r in zip(both, call.results, strict=True)]
+    return [TensorValue(part, r.shape, r.kind) for part, r in zip(both, call.results, strict=True)]
 
 
-def argsort(call: Call) -> Tensor:
+def argsort(call: AtenCall) -> TensorValue:
     data = call.tensor("self")
     ascending = not call.get("descending", False)
     return call.library("argsort", data, axis=call.axis("dim", data.rank, -1), is_ascend=ascending)

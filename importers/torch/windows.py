@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import prod
 
-from .call import Call, Tensor, UnsupportedCallError, at, bound, literal, variables
+from .call import AtenCall, TensorValue, UnsupportedCallError, at, bound, literal, variables
 from .converter import Converter
 from .moves import padded, viewed
 
@@ -18,24 +18,24 @@ def _spread(value: object, rank: int, default: int = 0) -> tuple[int, ...]:
     return tuple(listed * rank if len(listed) == 1 else listed)
 
 
-def _batched(call: Call, data: Tensor, space: int) -> Tensor:
+def _batched(call: AtenCall, data: TensorValue, space: int) -> TensorValue:
     """Return the data with a batch, which PyTorch lets users leave out."""
     if data.rank == space + 2:
         return data
     return viewed(call, data, (1, *data.shape), "batch")
 
 
-def _unbatched(call: Call, found: Tensor) -> Tensor:
+def _unbatched(call: AtenCall, found: TensorValue) -> TensorValue:
     return found if found.rank == len(call.result.shape) else viewed(call, found, call.result.shape, "row")
 
 
-def _with_batch(call: Call, space: int) -> tuple[int, ...]:
+def _with_batch(call: AtenCall, space: int) -> tuple[int, ...]:
     shape = call.result.shape
     return shape if len(shape) == space + 2 else (1, *shape)
 
 
-def convolution(call: Call) -> Tensor:
-    """The library's convolution. Padding that differs between both sides is a separate operation."""
+def convolution(call: AtenCall) -> TensorValue:
+    """Apply the library's convolution. Padding that differs between both sides is a separate operation."""
     weight = call.tensor("weight")
     space = weight.rank - 2
     if call.get("transposed", False):
@@ -70,7 +70,7 @@ def convolution(call: Call) -> Tensor:
     return _unbatched(call, found)
 
 
-def transposed_convolution(call: Call) -> Tensor:
+def transposed_convolution(call: AtenCall) -> TensorValue:
     weight = call.tensor("weight")
     space, groups = weight.rank - 2, call.get("groups", 1)
     data = _batched(call, call.tensor("input"), space)
@@ -93,13 +93,13 @@ def transposed_convolution(call: Call) -> Tensor:
     return _unbatched(call, found)
 
 
-def _space(call: Call) -> int:
+def _space(call: AtenCall) -> int:
     """Return the number of dimensions of space, which the operator's name ends with."""
     return int(call.target.partition("d_with")[0].rstrip("d")[-1])
 
 
-def max_pool(call: Call) -> Tensor | Sequence[Tensor | None]:
-    """The library's pooling; with dilation a description of its own. Places of maxima have none."""
+def max_pool(call: AtenCall) -> TensorValue | Sequence[TensorValue | None]:
+    """Apply the library's pooling; with dilation a description of its own. Places of maxima have none."""
     space = _space(call)
     data = _batched(call, call.tensor("self"), space)
     kernel = _spread(call.get("kernel_size"), space)
@@ -114,13 +114,13 @@ def max_pool(call: Call) -> Tensor | Sequence[Tensor | None]:
 
 
 def _dilated_maximum(
-    call: Call,
-    data: Tensor,
+    call: AtenCall,
+    data: TensorValue,
     kernel: Sequence[int],
     stride: Sequence[int],
     padding: Sequence[int],
     dilation: Sequence[int],
-) -> Tensor:
+) -> TensorValue:
     shape = _with_batch(call, len(kernel))
     places, taps = variables(len(kernel), "x"), variables(len(kernel), "k")
     indices = [
@@ -136,15 +136,15 @@ def _dilated_maximum(
 
 
 def _pooled(
-    call: Call,
-    data: Tensor,
+    call: AtenCall,
+    data: TensorValue,
     kind: str,
     kernel: Sequence[int],
     stride: Sequence[int],
     padding: Sequence[int],
     counts: bool,
     step: str = "",
-) -> Tensor:
+) -> TensorValue:
     """Pool, and cut off last windows that begin behind the tensor and its padding, as PyTorch does."""
     full = bool(call.get("ceil_mode", False))
     space = len(kernel)
@@ -174,7 +174,7 @@ def _pooled(
     )
 
 
-def average_pool(call: Call) -> Tensor:
+def average_pool(call: AtenCall) -> TensorValue:
     space = _space(call)
     data = _batched(call, call.tensor("self"), space)
     kernel = _spread(call.get("kernel_size"), space)
@@ -193,7 +193,7 @@ def average_pool(call: Call) -> Tensor:
 def _adaptive(reducer: str) -> Converter:
     """Return windows of which as many as asked for cover the tensor; they may differ in size."""
 
-    def convert(call: Call) -> Tensor | Sequence[Tensor | None]:
+    def convert(call: AtenCall) -> TensorValue | Sequence[TensorValue | None]:
         data = call.tensor("self")
         space = _space(call)
         outer, places = variables(data.rank - space), variables(space, "x")
@@ -228,7 +228,7 @@ def _stop(x: int, extent: int, count: int) -> int:
     return -(-(x + 1) * extent // count)
 
 
-def _scales(call: Call, space: int) -> list[float]:
+def _scales(call: AtenCall, space: int) -> list[float]:
     """Return how far neighbours of the result are apart in the data."""
     data, result = call.tensor("self" if call.has("self") else "input").shape, call.result.shape
     given = call.get("scale_factors")
@@ -240,7 +240,7 @@ def _scales(call: Call, space: int) -> list[float]:
     ]
 
 
-def upsample_nearest(call: Call) -> Tensor:
+def upsample_nearest(call: AtenCall) -> TensorValue:
     """Repeat elements; places are computed by PyTorch's rule, and are exact quotients if they are such."""
     space = _space_of_image(call)
     data = call.tensor("self" if call.has("self") else "input")
@@ -263,11 +263,11 @@ def upsample_nearest(call: Call) -> Tensor:
     return call.described({"data": data}, f"lambda {binders}: {at('data', [*outer, *indices])}")
 
 
-def _space_of_image(call: Call) -> int:
+def _space_of_image(call: AtenCall) -> int:
     return int(call.target.rstrip("d")[-1])
 
 
-def upsample_linear(call: Call) -> Tensor:
+def upsample_linear(call: AtenCall) -> TensorValue:
     """Mix neighbours, one dimension of space after the other."""
     space = {"linear1d": 1, "bilinear2d": 2, "trilinear3d": 3}[call.target.rpartition("_")[2]]
     data = call.tensor("self" if call.has("self") else "input")
@@ -279,7 +279,7 @@ def upsample_linear(call: Call) -> Tensor:
     return data
 
 
-def _mixed(call: Call, data: Tensor, axis: int, count: int, scale: float, step: str) -> Tensor:
+def _mixed(call: AtenCall, data: TensorValue, axis: int, count: int, scale: float, step: str) -> TensorValue:
     """Resize one dimension by a matrix of weights, two in each row: a constant of PyTorch's rule."""
     extent = data.shape[axis]
     if extent == count:
@@ -305,8 +305,8 @@ def _mixed(call: Call, data: Tensor, axis: int, count: int, scale: float, step: 
     return call.described({"data": data, "weights": call.constant(weights)}, text, shape=shape, step=step)
 
 
-def unfold_columns(call: Call) -> Tensor:
-    """Windows of an image as columns."""
+def unfold_columns(call: AtenCall) -> TensorValue:
+    """Return windows of an image as columns."""
     data = call.tensor("self")
     kernel, stride = call.get("kernel_size"), call.get("stride")
     dilation, padding = call.get("dilation"), call.get("padding")
