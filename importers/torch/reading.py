@@ -322,11 +322,7 @@ def _path(node: Any) -> str:
 
 def _is_call(node: Any) -> bool:
     """Tell whether a node is a call of an operator on tensors."""
-    return (
-        node.op == "call_function"
-        and hasattr(node.target, "_schema")
-        and bool(node.all_input_nodes)
-    )
+    return node.op == "call_function" and hasattr(node.target, "_schema") and bool(node.all_input_nodes)
 
 
 def _needed(nodes: Sequence[Any], wanted: Sequence[str] | None) -> set[Any]:

@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch", reason="the extra `torch` is not installed"
 import tofu  # noqa: E402
 from tests.importers.torch.agreement import fed, require_close  # noqa: E402
 from tests.importers.torch.models import Gpt, Residual, normal, whole  # noqa: E402
-from tofu.dataflow.optimizer import Optimizer, sgd  # noqa: E402
+from tofu.dataflow.optimizer import Optimizer, adamw, sgd  # noqa: E402
 
 pytestmark = pytest.mark.torch
 STEPS = 10
@@ -85,4 +85,17 @@ def test_ten_steps_with_tied_weights(workers: int) -> None:
     expected = trained_by_torch(module, batches, lambda p: torch.optim.SGD(p, 0.1, momentum=0.9))
     found = trained_by_tofu(module, batches, optimizer, 0.1, workers)
     assert found.head.weight is found.tokens.weight
+    require_equal_states(expected, found, 1e-4)
+
+
+@pytest.mark.parametrize("workers", [1, 8])
+def test_ten_steps_of_adamw(workers: int) -> None:
+    torch.manual_seed(0)
+    module = Regression()
+    batches = [(normal(8, 3, 8, 8), whole(5, 8)) for _ in range(STEPS)]
+    expected = trained_by_torch(
+        module, batches, lambda p: torch.optim.AdamW(p, 0.01, betas=(0.8, 0.99), eps=1e-3, weight_decay=0.1)
+    )
+    optimizer = adamw(beta1=0.8, beta2=0.99, epsilon=1e-3, weight_decay=0.1, rescale=1.0)
+    found = trained_by_tofu(module, batches, optimizer, 0.01, workers)
     require_equal_states(expected, found, 1e-4)
