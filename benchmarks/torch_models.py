@@ -58,14 +58,14 @@ def vision() -> Iterator[tuple[str, Callable[[], tuple[torch.nn.Module, tuple[An
     """Yield torchvision's models, without weights."""
     import torchvision
 
-    sizes = {"inception_v3": 96, "alexnet": 80, "vgg11": 32, "swin_t": 64, "vit_b_16": 32}
+    sizes = {"inception_v3": 80, "alexnet": 64}
     names = (
         "alexnet", "vgg11", "resnet18", "resnet50", "wide_resnet50_2", "densenet121", "squeezenet1_1",
         "mobilenet_v2", "mobilenet_v3_small", "efficientnet_b0", "shufflenet_v2_x1_0", "mnasnet0_5",
         "googlenet", "inception_v3", "convnext_tiny", "vit_b_16", "swin_t", "regnet_y_400mf",
     )  # fmt: skip
     for name in names:
-        yield name, _vision(torchvision.models.get_model, name, sizes.get(name, 64))
+        yield name, _vision(torchvision.models.get_model, name, sizes.get(name, 32))
     for name in ("fcn_resnet50", "deeplabv3_resnet50"):
         yield name, _vision(torchvision.models.get_model, name, 32, weights_backbone=None)
 
@@ -125,6 +125,7 @@ def language() -> Iterator[tuple[str, Callable[[], tuple[torch.nn.Module, tuple[
             t.GemmaConfig(vocab_size=100, num_key_value_heads=2, head_dim=8, use_cache=False, **small),
         ),
     }  # fmt: skip
+    text["mixtral"][1]._experts_implementation = "batched_mm"
     for name, (kind, configuration) in text.items():
         yield name, _language(kind, configuration, (words,))
     image = t.ViTConfig(image_size=32, patch_size=8, **small)

@@ -31,6 +31,7 @@ def exported(module: Any, inputs: Any, known: Callable[[str], bool]) -> Any:
                 f"torch.export cannot read {type(module).__name__}: {_first_lines(error)}\n"
                 "Shapes and branches must not depend on data; torch.export.export shows the whole message"
             ) from error
+        _detach_code_without_gradients(program.graph_module)
         if any(_changes_in_place(call.target) for call in every_call(program.graph_module)):
             program = program.run_decompositions({})
         table = torch.export.default_decompositions()
@@ -44,6 +45,27 @@ def exported(module: Any, inputs: Any, known: Callable[[str], bool]) -> Any:
                 break
             program = program.run_decompositions(chosen)
     return program
+
+
+def _detach_code_without_gradients(graph_module: Any) -> None:
+    """Detach the results of `with torch.no_grad()`, which decompositions merge into the code around it."""
+    torch = installed()
+    for node in graph_module.graph.nodes:
+        if node.op != "call_function" or "set_grad_enabled" not in str(node.target) or node.args[0]:
+            continue
+        nested = getattr(graph_module, node.args[1].target)
+        (output,) = (each for each in nested.graph.nodes if each.op == "output")
+        results = []
+        with nested.graph.inserting_before(output):
+            for result in output.args[0]:
+                detached = nested.graph.call_function(torch.ops.aten.detach.default, (result,))
+                detached.meta = dict(result.meta)
+                results.append(detached)
+        output.args = (tuple(results),)
+        nested.recompile()
+    for child in graph_module.children():
+        if hasattr(child, "graph"):
+            _detach_code_without_gradients(child)
 
 
 def every_call(graph_module: Any) -> Iterator[Any]:

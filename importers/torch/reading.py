@@ -202,7 +202,8 @@ class _Reader:
             return args[0][args[1]]
         nested = [each for each in args if isinstance(each, self.torch.fx.GraphModule)]
         if nested:
-            return self.nested(node, nested[0], args)
+            place = next(number for number, each in enumerate(args) if each is nested[0])
+            return self.run(nested[0], args[place + 1 :])
         inputs = [each for each in _flat((args, kwargs)) if isinstance(each, TensorValue)]
         random = self.torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
         if not inputs and not random:
@@ -213,20 +214,6 @@ class _Reader:
             with self.torch.no_grad():
                 return node.target(self.torch.zeros(like.shape, dtype=like.dtype), *args[1:], **kwargs)
         return self.described(node, args, kwargs)
-
-    def nested(self, node: Any, graph_module: Any, args: Sequence[Any]) -> Any:
-        """Run a nested graph in place; without gradients if it says so."""
-        place = next(number for number, each in enumerate(args) if each is graph_module)
-        found = self.run(graph_module, args[place + 1 :])
-        if "set_grad" in node.name and args[0] is False:
-            return [self.blocked(value, _path(node)) for value in found]
-        return found
-
-    def blocked(self, value: Any, path: str) -> Any:
-        if not isinstance(value, TensorValue):
-            return value
-        name = self.unique(f"{path}.no_grad" if path else "no_grad")
-        return TensorValue(apply("BlockGrad", value.symbol, name=name), value.shape, value.kind)
 
     def described(self, node: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Apply the descriptions of a call."""

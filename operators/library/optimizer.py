@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 from math import log
 
+from ...errors import OperatorError
 from ..operator import Example, Operator
 from ..stages.attributes import Attributes, AttributeSpec, number
 from ..stages.definition import Constant, Fixed, Variant, variant
@@ -134,10 +135,17 @@ def _definition(template: str, step: str, **parts: str) -> Fixed:
     return Fixed(describe)
 
 
+def _logarithm(name: str, beta: float) -> float:
+    """Return the logarithm of a beta; that of 0 is a number whose power of e is 0."""
+    if not 0 <= beta < 1:
+        raise OperatorError(f"adamw_update: {name}={beta} must be from 0 to below 1")
+    return log(beta) if beta else -1e30
+
+
 def _adamw(attributes: Attributes) -> Variant:
     """Return the update, with the logarithms of both betas as constants."""
     found = _definition(ADAMW, RESCALED).describe(attributes)
-    logarithms = {f"log{k}": log(attributes.number(f"beta{k}")) for k in (1, 2)}
+    logarithms = {f"log{k}": _logarithm(f"beta{k}", attributes.number(f"beta{k}")) for k in (1, 2)}
     return replace(found, constants={**found.constants, **logarithms})
 
 
