@@ -44,7 +44,13 @@ NEEDS = {"docs/pytorch.md": "torch"}
 """By page, the extra that its examples need."""
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=_name)
+def _marked(document: Path) -> object:
+    """Return the page as a parameter, marked with the extra that its examples need."""
+    needed = NEEDS.get(_name(document))
+    return pytest.param(document, marks=getattr(pytest.mark, needed)) if needed else document
+
+
+@pytest.mark.parametrize("document", map(_marked, DOCUMENTS), ids=_name)
 def test_examples(document: Path) -> None:
     if needed := NEEDS.get(_name(document)):
         pytest.importorskip(needed, reason=f"the extra `{needed}` is not installed")
