@@ -219,10 +219,30 @@ def measured(build: Any) -> dict[str, Any]:
     return found
 
 
+def twelve_layers() -> dict[str, Any]:
+    """Return how long a GPT-2 of 12 layers takes to be read, the first time and again."""
+    import transformers
+
+    model = transformers.GPT2LMHeadModel(transformers.GPT2Config(use_cache=False))
+    words = torch.zeros(1, 128, dtype=torch.long)
+    seconds = []
+    for _ in range(2):
+        start = time.perf_counter()
+        symbol, parameters = tofu.from_torch(model, {"input_ids": words, "labels": words})
+        seconds.append(round(time.perf_counter() - start, 2))
+    return {
+        "seconds": seconds,
+        "nodes": len(symbol.nodes),
+        "parameters": sum(v.size for v in parameters.values()),
+    }
+
+
 def main(path: str, *only: str) -> None:
     results: dict[str, Any] = json.loads(Path(path).read_text()) if Path(path).exists() else {}
     results["versions"] = {"torch": torch.__version__, "python": platform.python_version()}
     models = results.setdefault("models", {})
+    if not only or "twelve layers" in only:
+        results["gpt2_of_12_layers"] = twelve_layers()
     for name, build in (*language(), *vision()):
         if only and name not in only:
             continue

@@ -55,10 +55,10 @@ def main():
     module = pretrained()
     symbol, parameters = tofu.from_torch(module, (torch.zeros(BATCH, STEPS, dtype=torch.long),))
     network = tofu.sym.SoftmaxOutput(symbol, name="softmax")
-    words, labels = sequences(2048, 2, np.min)
+    words, labels = sequences(1024, 2, np.min)
     train = tofu.ArrayIterator({"words": words}, {"softmax_label": labels}, BATCH, shuffle=True)
     with tofu.Module(network, context=[tofu.cpu()] * 8, parameters=parameters) as run:
-        run.fit(train, num_epoch=5, optimizer="adam", learning_rate=3e-3)
+        run.fit(train, num_epoch=6, optimizer="adam", learning_rate=3e-3)
         tofu.to_torch(module, network, run.parameters())
     module.eval()
     words, labels = sequences(512, 3, np.min)
