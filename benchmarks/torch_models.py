@@ -2,11 +2,11 @@
 
 Run in an environment that has both, from the root of the checkout:
 
-    python -m benchmarks.torch_models benchmarks/results/torch_models.json [NAME ...]
+    python -m benchmarks.torch_models benchmarks/results/torch_models.json SECONDS [NAME ...]
 
 For each model: whether it is read, how long that takes, the plan over 8 workers, and the largest difference
 of parameters after one step of SGD of PyTorch, one worker and 8 workers from a step of PyTorch in float64,
-relative to the largest step: rounding in float32.
+relative to the largest step: rounding in float32. A model that takes more than SECONDS is left where it is.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 import copy
 import json
 import platform
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -181,6 +182,8 @@ def differences(module: torch.nn.Module, after: dict[str, Any], found: dict[str,
     """Return the largest difference to an exact step, relative to the largest step of any parameter."""
     before = {name: value.detach().numpy() for name, value in module.named_parameters()}
     moved = max(np.abs(after[name] - before[name]).max() for name in after)
+    if not moved:
+        raise ValueError("no parameter moves: the outputs are zero")
     return max(
         float(np.abs(after[name] - found[name].reshape(after[name].shape)).max() / moved)
         for name in after
@@ -188,14 +191,14 @@ def differences(module: torch.nn.Module, after: dict[str, Any], found: dict[str,
     )
 
 
-def measured(build: Any) -> dict[str, Any]:
-    """Read, plan and train one model."""
+def measure(build: Any, found: dict[str, Any]) -> None:
+    """Read, plan and train one model, and note each result."""
     torch.manual_seed(0)
     model, inputs = build()
     module = Squared(certain(model))
     start = time.perf_counter()
     symbol, parameters = tofu.from_torch(module, inputs)
-    found: dict[str, Any] = {"read": True, "read_seconds": round(time.perf_counter() - start, 2)}
+    found |= {"read": True, "read_seconds": round(time.perf_counter() - start, 2)}
     names = [name for name in symbol.list_arguments() if name not in parameters]
     feeds = {n: np.asarray(each.numpy(), "float32") for n, each in zip(names, inputs, strict=True)}
     shapes = {name: value.shape for name, value in feeds.items()}
@@ -216,7 +219,10 @@ def measured(build: Any) -> dict[str, Any]:
     found["difference_one_worker"] = differences(module, exact, one)
     several = step_of_tofu(graph, plan, parameters, feeds)
     found["difference_eight_workers"] = differences(module, exact, several)
-    return found
+
+
+def _out_of_time(*_: object) -> None:
+    raise TimeoutError("out of time")
 
 
 def twelve_layers() -> dict[str, Any]:
@@ -237,7 +243,8 @@ def twelve_layers() -> dict[str, Any]:
     }
 
 
-def main(path: str, *only: str) -> None:
+def main(path: str, limit: str, *only: str) -> None:
+    signal.signal(signal.SIGALRM, _out_of_time)
     results: dict[str, Any] = json.loads(Path(path).read_text()) if Path(path).exists() else {}
     results["versions"] = {"torch": torch.__version__, "python": platform.python_version()}
     models = results.setdefault("models", {})
@@ -247,15 +254,14 @@ def main(path: str, *only: str) -> None:
         if only and name not in only:
             continue
         start = time.perf_counter()
-        before = {}
+        models[name] = {"read": False}
+        signal.alarm(int(limit))
         try:
-            models[name] = before = measured(build)
+            measure(build, models[name])
         except Exception as error:
             lines = str(error).splitlines()
-            models[name] = {
-                "read": bool(before),
-                "error": f"{type(error).__name__}: " + " ".join(lines[:4])[:600],
-            }
+            models[name]["error"] = f"{type(error).__name__}: " + " ".join(lines[:4])[:600]
+        signal.alarm(0)
         models[name]["seconds"] = round(time.perf_counter() - start, 1)
         print(name, models[name], flush=True)
         Path(path).write_text(json.dumps(results, indent=1, sort_keys=True) + "\n")
