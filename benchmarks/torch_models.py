@@ -6,7 +6,7 @@ Run in an environment that has both, from the root of the checkout:
 
 For each model: whether it is read, how long that takes, the plan over 8 workers, and the largest difference
 of parameters after one step of SGD of PyTorch, one worker and 8 workers from a step of PyTorch in float64,
-relative to the largest step: rounding in float32. A model that takes more than SECONDS is left where it is.
+relative to the largest step: rounding in float32. A model has SECONDS for all of that.
 """
 
 from __future__ import annotations
