@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         TofuError,
     )
     from .importers.onnx import export_onnx, from_onnx
+    from .importers.torch import from_torch, to_torch
     from .operators.audit import audit
     from .operators.declare import Max, Min, Opaque, Prod, Reducer, Sum, load, op, parse
     from .partitioner import Plan, explain, lower
@@ -50,6 +51,7 @@ _HOMES = {
         ("Module", "Context", "cpu", "distributed", "frontier", "gpu", "partition", "place"), "api"
     ),
     **dict.fromkeys(("ArrayIterator", "Batch", "Batches"), "runtime.data"),
+    **dict.fromkeys(("from_torch", "to_torch"), "importers.torch"),
     "audit": "operators.audit",
     **dict.fromkeys(("export_onnx", "from_onnx"), "importers.onnx"),
     "Executor": "runtime.executor",
@@ -121,6 +123,7 @@ __all__ = [
     "explain",
     "export_onnx",
     "from_onnx",
+    "from_torch",
     "frontier",
     "gpu",
     "inference_graph",
@@ -143,6 +146,7 @@ __all__ = [
     "sym",
     "sync",
     "testing",
+    "to_torch",
     "training_graph",
     "verify",
 ]

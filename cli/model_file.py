@@ -7,6 +7,7 @@ from pathlib import Path
 from ..dataflow import sym
 from ..errors import TofuError
 from ..models import Model, imported
+from ..models.torch_module import is_module, of_module
 from . import python_file
 
 
@@ -21,9 +22,18 @@ def from_file(target: str) -> Model | sym.Symbol | None:
     if in_python is None:
         return sym.load(target)
     found = _call(*in_python)
+    match found:
+        case (module, inputs) if is_module(module):
+            return of_module(target, module, inputs)
+        case _ if is_module(found):
+            raise TofuError(
+                f"{target} returned a module of PyTorch alone; return (module, example_inputs), since its "
+                "graph is read with the shapes of its inputs"
+            )
     if not isinstance(found, Model | sym.Symbol):
         raise TofuError(
-            f"{target} returned a {type(found).__name__}; expected a tofu.models.Model or a symbol"
+            f"{target} returned a {type(found).__name__}; expected a tofu.models.Model, a symbol, or a "
+            "module of PyTorch with example inputs"
         )
     return found
 

@@ -223,9 +223,9 @@ class Run:
         return Module(
             self.task.model.symbol,
             self.devices.context,
+            parameters=self.task.model.start,
             method=self.method,
             plan=self.plan,
-            parameters=self.task.model.values,
             seed=self.seed,
             detect_nan=self.detect_nan,
             memory=self.memory,

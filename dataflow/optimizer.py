@@ -33,6 +33,9 @@ class Optimizer:
     decay_multipliers: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
     """By parameter, the multiplier of its weight decay. It replaces `__wd_mult__` of the variable."""
 
+    corrects: bool = False
+    """Whether the operator corrects moments that start at zero; if not, the learning rate does."""
+
 
 def sgd(momentum: float = 0.9, weight_decay: float = 0.0, rescale: float | None = None) -> Optimizer:
     """Make stochastic gradient descent, with momentum unless that is 0."""
@@ -60,9 +63,12 @@ def adamw(
     weight_decay: float = 0.01,
     rescale: float | None = None,
 ) -> Optimizer:
-    """Make Adam with decoupled weight decay: weights decay by it times the learning rate."""
+    """Make Adam with decoupled weight decay: weights decay by it times the learning rate.
+
+    The steps are those of `torch.optim.AdamW`. The graph counts updates and corrects moments itself.
+    """
     settings = {"beta1": beta1, "beta2": beta2, "epsilon": epsilon}
-    return Optimizer("adamw_update", settings, weight_decay, rescale)
+    return Optimizer("adamw_update", settings, weight_decay, rescale, corrects=True)
 
 
 def rmsprop(

@@ -14,6 +14,7 @@ from .optimizer import Optimizer
 
 LEARNING_RATE = "learning_rate"
 MICRO_BATCH = "micro_batch"
+UPDATE_COUNT = "update_count"
 
 
 class Updates:
@@ -35,12 +36,30 @@ class Updates:
         self.accumulates = accumulates
         self.scalars: dict[str, int] = {}
         self.rates: dict[float, int] = {}
+        self.count: int | None = None
 
     def add(self, parameters: Mapping[Node, tuple[int, int]]) -> None:
         """Update each parameter's tensor by its gradient."""
         for node, (weight, gradient) in parameters.items():
             total = self.accumulate(node, gradient) if self.accumulates else gradient
             self.update(node, weight, total)
+        if self.count is not None:
+            self.increment(self.count)
+
+    def increment(self, count: int) -> None:
+        """Count one more update."""
+        (stage,) = registry.get("_plus_scalar").stages({"scalar": 1.0}, {"data": (1,)})
+        name = self.builder.tensors[count].name
+        self.builder.apply(
+            f"update({name})", stage, [count], [f"updated({name})"], phase=Phase.UPDATE, aliases=[count]
+        )
+
+    def counted(self) -> int:
+        """Return the number of updates so far: a state that all parameters share."""
+        if self.count is None:
+            name = self.builder.unique_tensor_name(UPDATE_COUNT)
+            self.count = self.builder.tensor(name, (1,), Role.STATE)
+        return self.count
 
     def accumulate(self, node: Node, gradient: int) -> int:
         """Return the sum of a parameter's gradients over the micro-batches so far."""
@@ -76,6 +95,8 @@ class Updates:
                 continue
             if argument in self.operator.overwrites:
                 given[argument] = builder.tensor(f"{argument}({node.name})", shape, Role.STATE)
+            elif argument == "count":
+                given[argument] = self.counted()
             else:
                 rate = argument == "lr"
                 given[argument] = self.rate(self.rate_multiplier(node)) if rate else self.scalar(argument)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -109,7 +110,7 @@ def rebatched(model: Model, batch: int | None) -> Model:
     """Return the model for batches of another size."""
     if batch is None or batch == model.batch:
         return model
-    return Model(model.name, model.symbol, _resized(model.data, batch), _resized(model.labels, batch))
+    return replace(model, data=_resized(model.data, batch), labels=_resized(model.labels, batch))
 
 
 def _resized(shapes: Mapping[str, Shape], batch: int) -> dict[str, Shape]:

@@ -55,7 +55,7 @@ def load(path: str, batch: int | None = None, shapes: Mapping[str, Shape] | None
             f"the label of {path} is {ended.label!r} of shape {ended.shape}, but {label} was given"
         )
     return Model(
-        Path(path).stem, ended.symbol, found.shapes, {ended.label: ended.shape}, values=found.parameters
+        Path(path).stem, ended.symbol, found.shapes, {ended.label: ended.shape}, start=found.parameters
     )
 
 

@@ -38,8 +38,8 @@ class Model:
     optimizer: Optimizer | str = "sgd"
     """The optimizer that trains it if no other is named."""
 
-    values: Mapping[str, Array] = field(default_factory=dict)
-    """By name, the values that parameters begin with; those of others are drawn."""
+    start: Mapping[str, Array] = field(default_factory=dict)
+    """By name, start values of parameters and states; an initializer makes the others."""
 
     @property
     def shapes(self) -> dict[str, Shape]:

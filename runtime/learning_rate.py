@@ -53,9 +53,10 @@ def fed_rate(optimizer: Optimizer, rate: float, step: int) -> float:
     """Return the value for the graph's learning rate tensor at `step`.
 
     Moment estimates that start at zero are too small at first. If the update operator has such estimates
-    (`beta1` and `beta2`), the correction is part of the rate, as in MXNet and in Adam's paper, section 2.
+    (`beta1` and `beta2`), the correction is part of the rate, as in MXNet and in Adam's paper, section 2,
+    unless the operator corrects them.
     """
     beta1, beta2 = optimizer.attributes.get("beta1"), optimizer.attributes.get("beta2")
-    if beta1 is None or beta2 is None:
+    if beta1 is None or beta2 is None or optimizer.corrects:
         return rate
     return rate * math.sqrt(1 - beta2 ** (step + 1)) / (1 - beta1 ** (step + 1))

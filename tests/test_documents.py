@@ -40,14 +40,20 @@ def _registered() -> Iterator[None]:
     method._searching.update(before)
 
 
-NEEDS = {"docs/onnx.md": "onnx"}
-"""Pages whose examples need a package that an installation may lack."""
+NEEDS = {"docs/onnx.md": "onnx", "docs/pytorch.md": "torch"}
+"""By page, the extra that its examples need."""
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=_name)
+def _marked(document: Path) -> object:
+    """Return the page as a parameter, marked if its examples need PyTorch."""
+    needs_torch = NEEDS.get(_name(document)) == "torch"
+    return pytest.param(document, marks=pytest.mark.torch) if needs_torch else document
+
+
+@pytest.mark.parametrize("document", map(_marked, DOCUMENTS), ids=_name)
 def test_examples(document: Path) -> None:
-    if _name(document) in NEEDS:
-        pytest.importorskip(NEEDS[_name(document)])
+    if needed := NEEDS.get(_name(document)):
+        pytest.importorskip(needed, reason=f"the extra `{needed}` is not installed")
     result = doctest.testfile(str(document), module_relative=False, optionflags=OPTIONS)
     assert result.failed == 0
 

@@ -12,8 +12,16 @@ import pytest
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
-def test_example(example: Path) -> None:
+def _marked(example: Path) -> object:
+    """Return the example as a parameter, marked if it needs the extra `torch`."""
+    needs = "import torch" in example.read_text(encoding="utf-8")
+    return pytest.param(example, marks=pytest.mark.torch) if needs else example
+
+
+@pytest.mark.parametrize("example", map(_marked, EXAMPLES), ids=lambda path: path.name)
+def test_example(example: Path, request: pytest.FixtureRequest) -> None:
+    if request.node.get_closest_marker("torch"):
+        pytest.importorskip("torch", reason="the extra `torch` is not installed")
     done = subprocess.run(
         [sys.executable, str(example)], capture_output=True, text=True, check=False, cwd="/"
     )

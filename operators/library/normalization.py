@@ -8,13 +8,14 @@ and `data.shape` counts the whole batch.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from math import prod
 
 from ...analyzer.indices.region import Shape
 from ..operator import Example, Operator
 from ..shapes.shape_solver import PartialShape
 from ..stages.attributes import Attributes, choice, flag, ignored, integer, number
-from ..stages.definition import ByRank, Definition, Fixed, Variant, text, variant
-from .arguments import arguments
+from ..stages.definition import ByRank, ByShape, Definition, Fixed, Variant, text, variant
+from .arguments import arguments, of_data
 from .texts import axis_in, check_rank, joined, names, product_of_extents
 
 BATCH_STATISTICS = """
@@ -77,6 +78,12 @@ def BatchNorm_moving_{statistic}(moving_{statistic}, {statistic}, *, momentum):
 """
 
 
+MOVE_UNBIASED = """
+def BatchNorm_moving_var(moving_var, var, *, momentum, correction):
+    return lambda c: momentum * moving_var[c] + (1 - momentum) * correction * var[c]
+"""
+
+
 def _filled(template: str, attributes: Attributes, rank: int, moving: str = "") -> str:
     """Return the template with its index variables; `fix_gamma` takes gamma to be one.
 
@@ -128,7 +135,21 @@ def _updates(attributes: Attributes) -> Mapping[str, Definition]:
     """Return updates of the moving averages of the batch's statistics; none if these are not computed."""
     if attributes.flag("use_global_stats"):
         return {}
-    return {f"moving_{statistic}": text(MOVE.format(statistic=statistic)) for statistic in ("mean", "var")}
+    updates: dict[str, Definition] = {
+        f"moving_{statistic}": text(MOVE.format(statistic=statistic)) for statistic in ("mean", "var")
+    }
+    if attributes.flag("unbiased"):
+        updates["moving_var"] = ByShape(_move_unbiased, of_data)
+    return updates
+
+
+def _move_unbiased(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
+    """Return the update of a moving variance that divides by one less than the number of elements."""
+    data = shapes["data"]
+    axis = axis_in("BatchNorm", attributes.integer("axis"), len(data))
+    count = prod(extent for d, extent in enumerate(data) if d != axis)
+    constants = {"momentum": attributes.number("momentum"), "correction": count / max(count - 1, 1)}
+    return variant(MOVE_UNBIASED, constants)
 
 
 def _per_channel(
@@ -197,6 +218,7 @@ OPERATORS = (
             flag("fix_gamma", True),
             flag("use_global_stats", False),
             flag("output_mean_var", False),
+            flag("unbiased", False),
             integer("axis", 1),
             ignored("cudnn_off"),
         ),

@@ -8,6 +8,10 @@ gradients over micro-batches. They are numbered from 0, and at 0 the sum starts 
 
 from __future__ import annotations
 
+from dataclasses import replace
+from math import log
+
+from ...errors import OperatorError
 from ..operator import Example, Operator
 from ..stages.attributes import Attributes, AttributeSpec, number
 from ..stages.definition import Constant, Fixed, Variant, variant
@@ -52,6 +56,21 @@ def {name}(weight, grad, mean, var, lr, *, beta1, beta2, epsilon, wd, rescale_gr
         lambda *i: beta2 * var[*i] + (1 - beta2) * square({step}),
     )
 """
+
+ADAMW = """
+def adamw_update(
+    weight, grad, mean, var, lr, count, *, beta1, beta2, epsilon, wd, rescale_grad{clip}, log1, log2
+):
+    return (
+        lambda *i: (1 - lr[0] * wd) * weight[*i]
+            + lr[0] / expm1((count[0] + 1) * log1) * (beta1 * mean[*i] + (1 - beta1) * {step})
+            / (sqrt((beta2 * var[*i] + (1 - beta2) * square({step})) / -expm1((count[0] + 1) * log2))
+            + epsilon),
+        lambda *i: beta1 * mean[*i] + (1 - beta1) * {step},
+        lambda *i: beta2 * var[*i] + (1 - beta2) * square({step}),
+    )
+"""
+"""Moments start at zero, so each is divided by one less the power of its beta: expm1 keeps all digits."""
 
 RMSPROP = """
 def rmsprop_update(weight, grad, n, lr, *, gamma1, epsilon, wd, rescale_grad{clip}):
@@ -116,17 +135,37 @@ def _definition(template: str, step: str, **parts: str) -> Fixed:
     return Fixed(describe)
 
 
-def _update(name: str, definition: Fixed, states: tuple[str, ...], *specs: AttributeSpec) -> Operator:
+def _logarithm(name: str, beta: float) -> float:
+    """Return the logarithm of a beta; that of 0 is a number whose power of e is 0."""
+    if not 0 <= beta < 1:
+        raise OperatorError(f"adamw_update: {name}={beta} must be from 0 to below 1")
+    return log(beta) if beta else -1e30
+
+
+def _adamw(attributes: Attributes) -> Variant:
+    """Return the update, with the logarithms of both betas as constants."""
+    found = _definition(ADAMW, RESCALED).describe(attributes)
+    logarithms = {f"log{k}": _logarithm(f"beta{k}", attributes.number(f"beta{k}")) for k in (1, 2)}
+    return replace(found, constants={**found.constants, **logarithms})
+
+
+def _update(
+    name: str,
+    definition: Fixed,
+    states: tuple[str, ...],
+    *specs: AttributeSpec,
+    scalars: tuple[str, ...] = ("lr",),
+) -> Operator:
     tensors = ("weight", "grad", *states)
     return Operator(
         name=name,
         definition=definition,
-        argument_names=arguments(*tensors, "lr"),
+        argument_names=arguments(*tensors, *scalars),
         specs=(*specs, number("wd", 0.0), number("rescale_grad", 1.0), number("clip_gradient", -1.0)),
         output_count=lambda attributes: 1 + len(states),
         overwrites=("weight", *states),
         example=Example(
-            {**dict.fromkeys(tensors, (2, 3)), "lr": (1,)},
+            {**dict.fromkeys(tensors, (2, 3)), **dict.fromkeys(scalars, (1,))},
             domain={"n": lambda squares: squares + 1} if "n" in states else {},
         ),
     )
@@ -156,9 +195,10 @@ OPERATORS = (
     ),
     _update(
         "adamw_update",
-        _definition(ADAM, RESCALED, name="adamw_update", kept="(1 - lr[0] * wd) * weight[*i]"),
+        Fixed(_adamw),
         ("mean", "var"),
         *MOMENTS,
+        scalars=("lr", "count"),
     ),
     _update(
         "rmsprop_update",

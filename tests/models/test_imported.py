@@ -55,7 +55,7 @@ def test_the_loss_follows_from_the_output(
     assert head.operator is not None
     assert (head.operator.name, head.inputs[0].node.name) == (loss, before)
     assert list(model.labels.values()) == [label]
-    assert model.values.keys() == {"weight"}
+    assert model.start.keys() == {"weight"}
     assert model.weight_count == 24
     assert model.training_graph().operations
 

@@ -73,16 +73,16 @@ def test_a_step_over_eight_workers_is_that_of_one(name: str, tmp_path: Path) -> 
     ((label, shape),) = model.labels.items()
     classes = np.arange(int(np.prod(shape))).reshape(shape) % 2
     values = {
-        **model.values,
+        **model.start,
         **feeds,
         label: classes.astype(np.float32),
         "learning_rate": np.full(1, 0.1, "f"),
     }
-    trained = [t.name for t in graph.tensors if t.name in model.values and t.name in model.parameters]
+    trained = [t.name for t in graph.tensors if t.name in model.start and t.name in model.parameters]
     one, eight = (_run(graph, workers, values, trained) for workers in (1, 8))
     for each in trained:
         assert abs(one[each] - eight[each]).max() <= LIMIT * max(1.0, abs(one[each]).max()), each
-    moved = [each for each in trained if (one[each] != model.values[each]).any()]
+    moved = [each for each in trained if (one[each] != model.start[each]).any()]
     fixed = {node.name for node in model.symbol.nodes if node.text.get("__lr_mult__") == "0"}
     assert moved
     assert not fixed & set(moved)

@@ -47,7 +47,7 @@ def test_updates(clip: float, wd: float) -> None:
 
 @pytest.mark.parametrize("clip", [-1.0, 0.2])
 def test_adam_with_decoupled_decay(clip: float) -> None:
-    given = {"weight": WEIGHT, "grad": GRAD, "mean": FIRST, "var": SECOND, "lr": LR}
+    given = {"weight": WEIGHT, "grad": GRAD, "mean": FIRST, "var": SECOND, "lr": LR, "count": np.array([2.0])}
     settings = {"beta1": 0.8, "beta2": 0.9, "epsilon": 1e-3}
     weight, mean, var = update(
         "adamw_update", given, **settings, wd=0.01, rescale_grad=0.5, clip_gradient=clip
@@ -55,7 +55,8 @@ def test_adam_with_decoupled_decay(clip: float) -> None:
     gradient = step(0, clip)
     np.testing.assert_allclose(mean, 0.8 * FIRST + 0.2 * gradient)
     np.testing.assert_allclose(var, 0.9 * SECOND + 0.1 * gradient**2)
-    np.testing.assert_allclose(weight, WEIGHT - 0.1 * (mean / (np.sqrt(var) + 1e-3) + 0.01 * WEIGHT))
+    corrected, spread = mean / (1 - 0.8**3), np.sqrt(var / (1 - 0.9**3))
+    np.testing.assert_allclose(weight, WEIGHT - 0.1 * (corrected / (spread + 1e-3) + 0.01 * WEIGHT))
 
 
 @pytest.mark.parametrize("clip", [-1.0, 0.2])

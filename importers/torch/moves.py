@@ -1,0 +1,491 @@
+"""ATen operators that move elements: shapes, slices, joins, picks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ...analyzer.indices.region import Shape
+from ...operators.library.reshape import reshaped
+from .call import (
+    AtenCall,
+    TensorValue,
+    UnsupportedCallError,
+    at,
+    bound,
+    elementwise,
+    literal,
+    stretched,
+    variables,
+)
+from .converter import Converter
+
+
+def inside(shape: Shape) -> Shape:
+    """Return the shape that a tensor has in the symbol."""
+    return shape or (1,)
+
+
+def viewed(call: AtenCall, data: TensorValue, shape: Shape, step: str = "") -> TensorValue:
+    """Return the elements in another shape."""
+    if inside(data.shape) == inside(shape):
+        return TensorValue(data.symbol, shape, data.kind)
+    text = reshaped("data", inside(data.shape), inside(shape))
+    return call.described({"data": data}, text, shape=shape, kind=data.kind, step=step)
+
+
+def view(call: AtenCall) -> TensorValue:
+    """Return the elements in the shape that PyTorch found."""
+    return viewed(call, call.tensor("self"), call.result.shape)
+
+
+def permuted(call: AtenCall, data: TensorValue, order: Sequence[int], step: str = "") -> TensorValue:
+    """Return the tensor whose dimension `d` is dimension `order[d]` of the data."""
+    if list(order) == list(range(data.rank)):
+        return data
+    names = variables(data.rank)
+    binders = ", ".join(names[axis] for axis in order)
+    shape = tuple(data.shape[axis] for axis in order)
+    text = f"lambda {binders}: {at('data', names)}"
+    return call.described({"data": data}, text, shape=shape, kind=data.kind, step=step)
+
+
+def permute(call: AtenCall) -> TensorValue:
+    data = call.tensor("self")
+    return permuted(call, data, [axis % data.rank for axis in call.get("dims")])
+
+
+def transpose(call: AtenCall) -> TensorValue:
+    """Exchange two dimensions; without dimensions, those of a matrix."""
+    data = call.tensor("self")
+    order = list(range(data.rank))
+    first, second = (
+        (0, 1) if not call.has("dim0") else (call.axis("dim0", data.rank), call.axis("dim1", data.rank))
+    )
+    if data.rank > 1:
+        order[first], order[second] = order[second], order[first]
+    return permuted(call, data, order)
+
+
+def move_dimension(call: AtenCall) -> TensorValue:
+    data = call.tensor("self")
+    given = [call.get(key) for key in ("source", "destination")]
+    sources, targets = ([axis % data.rank for axis in ([g] if isinstance(g, int) else g)] for g in given)
+    order = [axis for axis in range(data.rank) if axis not in sources]
+    for target, source in sorted(zip(targets, sources, strict=True)):
+        order.insert(target, source)
+    return permuted(call, data, order)
+
+
+def expand(call: AtenCall) -> TensorValue:
+    """Repeat along dimensions of one element."""
+    data = call.tensor("self")
+    if data.shape == call.result.shape:
+        return data
+    return elementwise(call, "{0}", data, kind=data.kind)
+
+
+def repeat(call: AtenCall) -> TensorValue:
+    """Repeat a whole tensor along dimensions."""
+    data, shape = call.tensor("self"), call.result.shape
+    names = variables(len(shape))
+    offset = len(shape) - data.rank
+    indices = [
+        names[offset + axis] if shape[offset + axis] == extent else f"{names[offset + axis]} % {extent}"
+        for axis, extent in enumerate(data.shape)
+    ]
+    return call.described({"data": data}, f"lambda {bound(names, shape)}: {at('data', indices)}")
+
+
+def repeat_interleave(call: AtenCall) -> TensorValue:
+    """Repeat each element along a dimension."""
+    data, count = call.tensor("self"), call.get("repeats")
+    if not isinstance(count, int):
+        raise UnsupportedCallError(f"{call.target} with a tensor of counts")
+    if not call.has("dim"):
+        raise UnsupportedCallError(f"{call.target} without a dimension")
+    names, axis = variables(data.rank), call.axis("dim", data.rank)
+    indices = [f"{name} // {count}" if d == axis else name for d, name in enumerate(names)]
+    return call.described({"data": data}, f"lambda {bound(names, call.result.shape)}: {at('data', indices)}")
+
+
+def cut(
+    call: AtenCall, data: TensorValue, axis: int, start: int, stop: int, stride: int = 1, step: str = ""
+) -> TensorValue:
+    """Return every `stride`-th element of an interval of one dimension."""
+    extent = max(-(-(stop - start) // stride), 0)
+    shape = (*data.shape[:axis], extent, *data.shape[axis + 1 :])
+    if shape == data.shape:
+        return data
+    if not extent:
+        raise UnsupportedCallError(f"{call.target} without elements")
+    names = variables(data.rank)
+    place = names[axis] if stride == 1 else f"{stride} * {names[axis]}"
+    indices = [f"{start} + {place}" if d == axis else name for d, name in enumerate(names)]
+    if not start:
+        indices[axis] = place
+    binders = ", ".join(f"{name}={extent}" if d == axis else name for d, name in enumerate(names))
+    text = f"lambda {binders}: {at('data', indices)}"
+    return call.described({"data": data}, text, shape=shape, kind=data.kind, step=step)
+
+
+def _clipped(position: int, extent: int) -> int:
+    """Return a position that may count from the end, moved into the dimension."""
+    return min(max(position + extent if position < 0 else position, 0), extent)
+
+
+def slices(call: AtenCall) -> TensorValue:
+    data = call.tensor("self")
+    axis = call.axis("dim", data.rank, 0)
+    extent = data.shape[axis]
+    start, stop = _clipped(call.get("start", 0), extent), _clipped(call.get("end", extent), extent)
+    return cut(call, data, axis, start, max(stop, start), call.get("step", 1))
+
+
+def narrow(call: AtenCall) -> TensorValue:
+    data = call.tensor("self")
+    axis = call.axis("dim", data.rank)
+    start = call.get("start") % data.shape[axis]
+    return cut(call, data, axis, start, start + call.get("length"))
+
+
+def selected(call: AtenCall, data: TensorValue, axis: int, place: int, step: str = "") -> TensorValue:
+    """Return the elements at one place of a dimension, without the dimension."""
+    names = variables(data.rank)
+    indices = [str(place) if d == axis else name for d, name in enumerate(names)]
+    binders = bound([name for d, name in enumerate(names) if d != axis])
+    shape = (*data.shape[:axis], *data.shape[axis + 1 :])
+    text = f"lambda {binders}: {at('data', indices)}"
+    return call.described({"data": data}, text, shape=shape, kind=data.kind, step=step)
+
+
+def select(call: AtenCall) -> TensorValue:
+    data = call.tensor("self")
+    axis = call.axis("dim", data.rank)
+    return selected(call, data, axis, call.get("index") % data.shape[axis])
+
+
+def unbind(call: AtenCall) -> Sequence[TensorValue]:
+    data = call.tensor("self")
+    axis = call.axis("dim", data.rank, 0)
+    return [selected(call, data, axis, place, f"part{place}") for place in range(data.shape[axis])]
+
+
+def split(call: AtenCall) -> Sequence[TensorValue]:
+    """Cut a dimension into the parts that PyTorch found."""
+    data = call.tensor("self")
+    axis = call.axis("dim", data.rank, 0)
+    parts, start = [], 0
+    for number, result in enumerate(call.results):
+        stop = start + result.shape[axis]
+        parts.append(cut(call, data, axis, start, stop, step=f"part{number}"))
+        start = stop
+    return parts
+
+
+def concatenated(call: AtenCall, tensors: Sequence[TensorValue], axis: int, step: str = "") -> TensorValue:
+    extents = [tensor.shape[axis] for tensor in tensors]
+    shape = (*tensors[0].shape[:axis], sum(extents), *tensors[0].shape[axis + 1 :])
+    symbol = call.apply("Concat", *tensors, dim=axis, step=step)
+    return TensorValue(symbol, shape, call.result.kind)
+
+
+def concatenate(call: AtenCall) -> TensorValue:
+    """Empty tensors of one dimension do not count, as in PyTorch."""
+    tensors = [tensor for tensor in call.tensors("tensors") if tensor.shape != (0,)]
+    if len(tensors) == 1:
+        return tensors[0]
+    return concatenated(call, tensors, call.axis("dim", tensors[0].rank, 0))
+
+
+def stack(call: AtenCall) -> TensorValue:
+    tensors = call.tensors("tensors")
+    axis = call.axis("dim", tensors[0].rank + 1, 0)
+    shape = (*tensors[0].shape[:axis], 1, *tensors[0].shape[axis:])
+    widened = [viewed(call, tensor, shape, f"part{number}") for number, tensor in enumerate(tensors)]
+    return concatenated(call, widened, axis)
+
+
+def flip(call: AtenCall) -> TensorValue:
+    data = call.tensor("self")
+    axes, names = call.axes("dims", data.rank), variables(data.rank)
+    indices = [f"{data.shape[d] - 1} - {name}" if d in axes else name for d, name in enumerate(names)]
+    text = f"lambda {bound(names, data.shape)}: {at('data', indices)}"
+    return call.described({"data": data}, text)
+
+
+def roll(call: AtenCall) -> TensorValue:
+    """Move elements along dimensions; those that leave at one end come in at the other."""
+    data = call.tensor("self")
+    if not call.has("dims") or not call.get("dims"):
+        raise UnsupportedCallError(f"{call.target} without dims")
+    shifts = {axis % data.rank: s for axis, s in zip(call.get("dims"), call.get("shifts"), strict=True)}
+    names = variables(data.rank)
+    indices = [
+        f"({name} + {-shifts[d] % data.shape[d]}) % {data.shape[d]}" if d in shifts else name
+        for d, name in enumerate(names)
+    ]
+    return call.described({"data": data}, f"lambda {bound(names, data.shape)}: {at('data', indices)}")
+
+
+def _bent(mode: str, place: str, extent: int) -> str:
+    """Return the index inside the tensor that padding reads at a place that may be outside."""
+    if mode == "replicate":
+        return f"minimum(maximum({place}, 0), {extent - 1})"
+    if mode == "circular":
+        return f"({place} + {extent}) % {extent}"
+    return f"{extent - 1} - abs({extent - 1} - abs({place}))"
+
+
+def padded(
+    call: AtenCall, data: TensorValue, pads: Sequence[int], mode: str, value: float, step: str = ""
+) -> TensorValue:
+    """Pad dimensions, the last one first: before and after it. Negative padding cuts."""
+    names = variables(data.rank)
+    before, after = [0] * data.rank, [0] * data.rank
+    for pair in range(len(pads) // 2):
+        before[-1 - pair], after[-1 - pair] = pads[2 * pair], pads[2 * pair + 1]
+    shape = tuple(extent + b + a for extent, b, a in zip(data.shape, before, after, strict=True))
+    if shape == data.shape and not any(before):
+        return data
+    places = [name if not b else f"{name} - {b}" for name, b in zip(names, before, strict=True)]
+    if mode != "constant":
+        places = [
+            _bent(mode, place, extent) if b or a else place
+            for place, extent, b, a in zip(places, data.shape, before, after, strict=True)
+        ]
+    element = at("data", places)
+    if mode == "constant" and any(p > 0 for p in pads):
+        element = f"pad({element}, {literal(value)})"
+    text = f"lambda {bound(names, shape)}: {element}"
+    return call.described({"data": data}, text, shape=shape, kind=data.kind, step=step)
+
+
+def pad(call: AtenCall) -> TensorValue:
+    mode = {"pad": call.get("mode", "constant"), "constant_pad_nd": "constant"}.get(call.target[5:], "")
+    mode = mode or call.target[5:].partition("_")[0].replace("reflection", "reflect").replace(
+        "replication", "replicate"
+    )
+    pads = call.get("pad", call.get("padding"))
+    return padded(call, call.tensor("self"), pads, mode, call.get("value", 0))
+
+
+def _triangle(comparison: str) -> Converter:
+    def convert(call: AtenCall) -> TensorValue:
+        data = call.tensor("self")
+        names = variables(data.rank)
+        condition = f"{names[-1]} - {names[-2]} {comparison} {literal(call.get('diagonal', 0))}"
+        text = f"lambda {bound(names)}: where({condition}, {at('data', names)}, 0)"
+        return call.described({"data": data}, text)
+
+    return convert
+
+
+def diagonal(call: AtenCall) -> TensorValue:
+    data = call.tensor("self")
+    first, second = call.axis("dim1", data.rank, 0), call.axis("dim2", data.rank, 1)
+    offset = call.get("offset", 0)
+    rest = [axis for axis in range(data.rank) if axis not in (first, second)]
+    names = variables(data.rank)
+    names[first] = f"{max(-offset, 0)} + k"
+    names[second] = f"{max(offset, 0)} + k"
+    binders = ", ".join([*(names[axis] for axis in rest), f"k={call.result.shape[-1]}"])
+    return call.described({"data": data}, f"lambda {binders}: {at('data', names)}")
+
+
+def index_select(call: AtenCall) -> TensorValue:
+    data, index = call.tensor("self"), call.tensor("index")
+    axis = call.axis("dim", data.rank)
+    names = variables(data.rank)
+    place = "index[0]" if not index.rank else f"index[{names[axis]}]"
+    indices = [place if d == axis else name for d, name in enumerate(names)]
+    return call.described({"data": data, "index": index}, f"lambda {bound(names)}: {at('data', indices)}")
+
+
+def gather(call: AtenCall) -> TensorValue:
+    """Read elements at places along one dimension, which another tensor holds for each element."""
+    data, index = call.tensor("self"), call.tensor("index")
+    axis, names = call.axis("dim", data.rank), variables(data.rank)
+    indices = [at("index", names) if d == axis else name for d, name in enumerate(names)]
+    text = f"lambda {bound(names, call.result.shape)}: {at('data', indices)}"
+    return call.described({"data": data, "index": index}, text)
+
+
+def _from_front(call: AtenCall, index: Any, extent: int, number: int) -> TensorValue:
+    """Return places counted from the front. Places that are constants are counted so by PyTorch."""
+    if not isinstance(index, TensorValue):
+        if "bool" in str(index.dtype):
+            raise UnsupportedCallError(f"{call.target} with a mask, whose result depends on data")
+        return call.constant(index % extent)
+    if index.kind == "bool":
+        raise UnsupportedCallError(f"{call.target} with a mask, whose result depends on data")
+    body = f"where({{0}} < 0, {{0}} + {extent}, {{0}})"
+    return elementwise(call, body, index, shape=index.shape, kind="int", step=f"index{number}")
+
+
+def index(call: AtenCall) -> TensorValue:
+    """Index dimensions by tensors, which are broadcast against each other."""
+    data, given = call.tensor("self"), call.get("indices")
+    picked = [axis for axis, each in enumerate(given) if each is not None]
+    places = {axis: _from_front(call, given[axis], data.shape[axis], axis) for axis in picked}
+    common: Shape = ()
+    for tensor in places.values():
+        common = _broadcast(common, tensor.shape)
+    rows = variables(len(common), "k")
+    names = variables(data.rank)
+    together = picked[-1] - picked[0] == len(picked) - 1
+    first = picked[0] if together else 0
+    rest = [axis for axis in range(data.rank) if axis not in picked]
+    before, after = [axis for axis in rest if axis < first], [axis for axis in rest if axis >= first]
+    binders = [names[axis] for axis in before], [names[axis] for axis in after]
+    tensors = {"data": data} | {f"index{axis}": tensor for axis, tensor in places.items()}
+    indices = [
+        stretched(f"index{axis}", places[axis].shape, common, rows) if axis in places else names[axis]
+        for axis in range(data.rank)
+    ]
+    all_binders = [
+        *binders[0],
+        *(f"{row}={extent}" for row, extent in zip(rows, common, strict=True)),
+        *binders[1],
+    ]
+    return call.described(tensors, f"lambda {', '.join(all_binders) or 'one=1'}: {at('data', indices)}")
+
+
+def _broadcast(left: Shape, right: Shape) -> Shape:
+    rank = max(len(left), len(right))
+    widened = [(1,) * (rank - len(shape)) + shape for shape in (left, right)]
+    return tuple(max(pair) for pair in zip(*widened, strict=True))
+
+
+def embedding(call: AtenCall) -> TensorValue:
+    """Rows of a table. The row of padding gets no gradient."""
+    weight, places = call.tensor("weight"), call.tensor("indices")
+    rows, features = weight.shape
+    padding = call.get("padding_idx", -1)
+    if not places.rank:
+        return call.described({"weight": weight, "data": places}, "lambda j: weight[data[0], j]")
+    if padding < 0:
+        return call.library("Embedding", places, weight, input_dim=rows, output_dim=features)
+    row = call.library(
+        "BlockGrad", selected(call, weight, 0, padding, "row"), shape=(features,), step="padding"
+    )
+    names = variables(places.rank)
+    number = at("data", names)
+    text = f"lambda {bound(names)}, j: where({number} == {padding}, row[j], weight[{number}, j])"
+    return call.described({"data": places, "weight": weight, "row": row}, text)
+
+
+def one_hot(call: AtenCall) -> TensorValue:
+    data = call.tensor("self")
+    names = variables(data.rank)
+    depth = call.result.shape[-1]
+    text = f"lambda {', '.join([*names, f'k={depth}'])}: where({at('data', names)} == k, 1, 0)"
+    return call.described({"data": data}, text)
+
+
+def slice_scatter(call: AtenCall) -> TensorValue:
+    """Replace every `step`-th element of an interval by those of another tensor."""
+    data, source = call.tensor("self"), call.tensor("src")
+    axis = call.axis("dim", data.rank, 0)
+    extent, stride = data.shape[axis], call.get("step", 1)
+    start, stop = _clipped(call.get("start", 0), extent), _clipped(call.get("end", extent), extent)
+    names = variables(data.rank)
+    name = names[axis]
+    inner = [f"({name} - {start}) // {stride}" if d == axis else each for d, each in enumerate(names)]
+    condition = f"{name} >= {start} and {name} < {stop} and ({name} - {start}) % {stride} == 0"
+    element = f"where({condition}, pad({at('source', inner)}, 0), {at('data', names)})"
+    return call.described({"data": data, "source": source}, f"lambda {bound(names, data.shape)}: {element}")
+
+
+def select_scatter(call: AtenCall) -> TensorValue:
+    data, source = call.tensor("self"), call.tensor("src")
+    axis = call.axis("dim", data.rank)
+    place = call.get("index") % data.shape[axis]
+    names = variables(data.rank)
+    inner = [each for d, each in enumerate(names) if d != axis]
+    element = f"where({names[axis]} == {place}, {at('source', inner)}, {at('data', names)})"
+    return call.described({"data": data, "source": source}, f"lambda {bound(names)}: {element}")
+
+
+def unfold(call: AtenCall) -> TensorValue:
+    """Return the windows of one dimension; a new last dimension numbers the elements of a window."""
+    data, stride = call.tensor("self"), call.get("step")
+    axis = call.axis("dimension", data.rank)
+    names = variables(data.rank)
+    indices = [f"{stride} * {name} + k" if d == axis else name for d, name in enumerate(names)]
+    binders = bound([*names, "k"], call.result.shape)
+    return call.described({"data": data}, f"lambda {binders}: {at('data', indices)}")
+
+
+def pixel_shuffle(call: AtenCall) -> TensorValue:
+    data, factor = call.tensor("self"), call.get("upscale_factor")
+    *batch, channels, height, width = data.shape
+    outer = len(batch)
+    split_shape = (*batch, channels // factor**2, factor, factor, height, width)
+    order = [*range(outer), outer, outer + 3, outer + 1, outer + 4, outer + 2]
+    parts = permuted(call, viewed(call, data, split_shape, "split"), order, "order")
+    return viewed(call, parts, call.result.shape)
+
+
+def broadcast_tensors(call: AtenCall) -> Sequence[TensorValue]:
+    return [
+        elementwise(call, "{0}", tensor, shape=result.shape, kind=tensor.kind, step=f"part{number}")
+        for number, (tensor, result) in enumerate(zip(call.tensors("tensors"), call.results, strict=True))
+    ]
+
+
+VIEWS = (
+    "view",
+    "reshape",
+    "_unsafe_view",
+    "flatten",
+    "unflatten",
+    "squeeze",
+    "unsqueeze",
+    "view_as",
+    "_reshape_copy",
+)
+
+CONVERTERS: Mapping[str, Converter] = {
+    **dict.fromkeys(VIEWS, view),
+    "permute": permute,
+    "transpose": transpose,
+    "t": transpose,
+    "numpy_T": transpose,
+    "movedim": move_dimension,
+    "expand": expand,
+    "expand_as": expand,
+    "broadcast_to": expand,
+    "repeat": repeat,
+    "tile": repeat,
+    "repeat_interleave": repeat_interleave,
+    "slice": slices,
+    "narrow": narrow,
+    "select": select,
+    "unbind": unbind,
+    "split": split,
+    "split_with_sizes": split,
+    "chunk": split,
+    "tensor_split": split,
+    "cat": concatenate,
+    "concat": concatenate,
+    "stack": stack,
+    "flip": flip,
+    "roll": roll,
+    "pad": pad,
+    "constant_pad_nd": pad,
+    **dict.fromkeys((f"{kind}_pad{d}d" for kind in ("reflection", "replication") for d in (1, 2, 3)), pad),
+    "tril": _triangle("<="),
+    "triu": _triangle(">="),
+    "diagonal": diagonal,
+    "index_select": index_select,
+    "gather": gather,
+    "index": index,
+    "embedding": embedding,
+    "one_hot": one_hot,
+    "slice_scatter": slice_scatter,
+    "select_scatter": select_scatter,
+    "unfold": unfold,
+    "pixel_shuffle": pixel_shuffle,
+    "broadcast_tensors": broadcast_tensors,
+}

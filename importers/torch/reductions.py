@@ -1,0 +1,248 @@
+"""ATen operators that reduce dimensions, and those that look along one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+
+from .call import AtenCall, TensorValue, UnsupportedCallError, at, bound, elementwise, variables
+from .converter import Converter
+
+
+class Reduced:
+    """Index variables of a tensor that is reduced along some dimensions."""
+
+    def __init__(
+        self, call: AtenCall, data: TensorValue, axes: Sequence[int], *, keep: bool | None = None
+    ) -> None:
+        keep = bool(call.get("keepdim", False)) if keep is None else keep
+        names = variables(data.rank)
+        self.all = at("data", names)
+        self.inner = bound([names[axis] for axis in axes])
+        self.kept = [names[axis] for axis in range(data.rank) if axis not in axes]
+        listed = [f"one{axis}" if axis in axes else name for axis, name in enumerate(names)]
+        outer = [name for axis, name in enumerate(listed) if keep or axis not in axes]
+        self.binders = ", ".join(f"{name}=1" if name.startswith("one") else name for name in outer) or "one=1"
+        self.stage_binders = bound(self.kept)
+        self.count = prod(data.shape[axis] for axis in axes)
+
+    def stage(self, name: str) -> str:
+        """Return the element of a stage that keeps the other dimensions."""
+        return at(name, self.kept)
+
+
+def _reduction(reducer: str, item: str = "{}") -> Converter:
+    def convert(call: AtenCall) -> TensorValue:
+        data = call.tensor("self")
+        names = Reduced(call, data, call.axes("dim", data.rank))
+        if not data.rank:
+            return call.described({"data": data}, f"lambda one: {item.format('data[one]')}")
+        body = item.format(names.all)
+        return call.described(
+            {"data": data}, f"lambda {names.binders}: {reducer}(lambda {names.inner}: {body})"
+        )
+
+    return convert
+
+
+def mean(call: AtenCall) -> TensorValue:
+    data = call.tensor("self")
+    if not data.rank:
+        return data
+    names = Reduced(call, data, call.axes("dim", data.rank))
+    body = f"Sum(lambda {names.inner}: {names.all}) / {names.count}"
+    return call.described({"data": data}, f"lambda {names.binders}: {body}")
+
+
+def _moments(call: AtenCall, *, root: bool = False) -> tuple[TensorValue, TensorValue]:
+    """Return the variance, or its root, and the mean."""
+    data = call.tensor("self")
+    names = Reduced(call, data, call.axes("dim", data.rank))
+    correction = call.get("correction", 1)
+    if call.has("unbiased"):
+        correction = int(call.get("unbiased"))
+    average = f"Sum(lambda {names.inner}: {names.all}) / {names.count}"
+    squares = (
+        f"Sum(lambda {names.inner}: square({names.all} - {names.stage('mean')}))"
+        f" / {max(names.count - correction, 0)}"
+    )
+    stages = [f"mean = lambda {names.stage_binders}: {average}"]
+    result = f"lambda {names.binders}: {squares}"
+    if root:
+        stages.append(f"var = lambda {names.stage_binders}: {squares}")
+        result = f"lambda {names.binders}: sqrt({names.stage('var')})"
+    spread = call.described({"data": data}, result, stages=stages)
+    if len(call.results) == 1:
+        return spread, spread
+    return spread, call.described({"data": data}, f"lambda {names.binders}: {average}", step="mean")
+
+
+def variance(call: AtenCall) -> TensorValue:
+    return _moments(call)[0]
+
+
+def deviation(call: AtenCall) -> TensorValue:
+    return _moments(call, root=True)[0]
+
+
+def variance_and_mean(call: AtenCall) -> Sequence[TensorValue]:
+    return _moments(call)
+
+
+def _extreme(reducer: str) -> Converter:
+    """Return the extreme value of all elements, of each pair, or along a dimension with its place."""
+    whole = _reduction(reducer)
+
+    def convert(call: AtenCall) -> TensorValue | Sequence[TensorValue | None]:
+        if call.has("other"):
+            body = "maximum({0}, {1})" if reducer == "Max" else "minimum({0}, {1})"
+            return elementwise(call, body, call.operand("self"), call.operand("other"))
+        if not call.has("dim"):
+            return whole(call)
+        value = whole(call)
+        assert isinstance(value, TensorValue)
+        return value, _place(call, reducer, step="place")
+
+    return convert
+
+
+def _place(call: AtenCall, reducer: str, step: str = "") -> TensorValue:
+    """Return the first place of the extreme value along a dimension, or in row-major order."""
+    data = call.tensor("self")
+    axes = call.axes("dim", data.rank)
+    names = Reduced(call, data, axes)
+    order = " + ".join(
+        f"i{axis} * {prod(data.shape[other] for other in axes if other > axis)}" for axis in axes
+    )
+    found = f"where({names.all} == {names.stage('extreme')}, {order}, {names.count})"
+    shape = call.results[-1].shape
+    return call.described(
+        {"data": data},
+        f"lambda {names.binders}: Min(lambda {names.inner}: {found})",
+        stages=[f"extreme = lambda {names.stage_binders}: {reducer}(lambda {names.inner}: {names.all})"],
+        shape=shape,
+        kind="int",
+        step=step,
+    )
+
+
+def _position(reducer: str) -> Converter:
+    return lambda call: _place(call, reducer)
+
+
+def log_sum_exp(call: AtenCall) -> TensorValue:
+    data = call.tensor("self")
+    names = Reduced(call, data, call.axes("dim", data.rank))
+    top = call.library("BlockGrad", _top(call, data, names), shape=(), step="peak")
+    element = at("peak", names.kept)
+    stage = f"total = lambda {names.stage_binders}: Sum(lambda {names.inner}: exp({names.all} - {element}))"
+    result = f"lambda {names.binders}: log({names.stage('total')}) + {element}"
+    return call.described({"data": data, "peak": top}, result, stages=[stage])
+
+
+def _top(call: AtenCall, data: TensorValue, names: Reduced) -> TensorValue:
+    body = f"lambda {names.stage_binders}: Max(lambda {names.inner}: {names.all})"
+    return call.described({"data": data}, body, shape=(), step="max")
+
+
+def norm(call: AtenCall) -> TensorValue:
+    """Return sums of absolute values, or roots of sums of squares."""
+    data = call.tensor("self")
+    order = call.get("ord", call.get("p", 2))
+    names = Reduced(call, data, call.axes("dim", data.rank))
+    if order == 1:
+        return call.described(
+            {"data": data}, f"lambda {names.binders}: Sum(lambda {names.inner}: abs({names.all}))"
+        )
+    if order != 2:
+        raise UnsupportedCallError(f"{call.target} of order {order}")
+    stage = f"squares = lambda {names.stage_binders}: Sum(lambda {names.inner}: square({names.all}))"
+    return call.described(
+        {"data": data}, f"lambda {names.binders}: sqrt({names.stage('squares')})", stages=[stage]
+    )
+
+
+def _cumulative(reducer: str, neutral: str) -> Converter:
+    def convert(call: AtenCall) -> TensorValue:
+        data = call.tensor("self")
+        if not data.rank:
+            return data
+        axis = call.axis("dim", data.rank)
+        names = variables(data.rank)
+        inner = [*names[:axis], "k", *names[axis + 1 :]]
+        binders = [f"{name}={data.shape[axis]}" if d == axis else name for d, name in enumerate(names)]
+        body = f"{reducer}(lambda k: where(k <= {names[axis]}, {at('data', inner)}, {neutral}))"
+        return call.described({"data": data}, f"lambda {', '.join(binders)}: {body}")
+
+    return convert
+
+
+def _softmax(operator: str) -> Converter:
+    def convert(call: AtenCall) -> TensorValue:
+        data = call.tensor("self")
+        return call.library(operator, data, axis=call.axis("dim", data.rank)) if data.rank else data
+
+    return convert
+
+
+def top(call: AtenCall) -> Sequence[TensorValue]:
+    """Return the largest elements along a dimension and their places, in order."""
+    data = call.tensor("self")
+    axis = call.axis("dim", data.rank, -1)
+    both = call.apply(
+        "topk",
+        data,
+        axis=axis,
+        k=call.get("k", data.shape[axis]),
+        ret_typ="both",
+        is_ascend=not call.get("largest", True),
+    )
+    return [TensorValue(part, r.shape, r.kind) for part, r in zip(both, call.results, strict=True)]
+
+
+def sort(call: AtenCall) -> Sequence[TensorValue]:
+    data = call.tensor("self")
+    axis = call.axis("dim", data.rank, -1)
+    ascending = not call.get("descending", False)
+    both = call.apply("topk", data, axis=axis, k=data.shape[axis], ret_typ="both", is_ascend=ascending)
+    return [TensorValue(part, r.shape, r.kind) for part, r in zip(both, call.results, strict=True)]
+
+
+def argsort(call: AtenCall) -> TensorValue:
+    data = call.tensor("self")
+    ascending = not call.get("descending", False)
+    return call.library("argsort", data, axis=call.axis("dim", data.rank, -1), is_ascend=ascending)
+
+
+NONZERO = "where({} != 0, 1, 0)"
+
+CONVERTERS: Mapping[str, Converter] = {
+    "sum": _reduction("Sum"),
+    "nansum": _reduction("Sum"),
+    "prod": _reduction("Prod"),
+    "amax": _reduction("Max"),
+    "amin": _reduction("Min"),
+    "any": _reduction("Max", NONZERO),
+    "all": _reduction("Min", NONZERO),
+    "count_nonzero": _reduction("Sum", NONZERO),
+    "max": _extreme("Max"),
+    "min": _extreme("Min"),
+    "argmax": _position("Max"),
+    "argmin": _position("Min"),
+    "mean": mean,
+    "var": variance,
+    "std": deviation,
+    "var_mean": variance_and_mean,
+    "logsumexp": log_sum_exp,
+    "linalg_vector_norm": norm,
+    "norm": norm,
+    "cumsum": _cumulative("Sum", "0"),
+    "cumprod": _cumulative("Prod", "1"),
+    "softmax": _softmax("softmax"),
+    "_softmax": _softmax("softmax"),
+    "log_softmax": _softmax("log_softmax"),
+    "_log_softmax": _softmax("log_softmax"),
+    "topk": top,
+    "sort": sort,
+    "argsort": argsort,
+}

@@ -1,0 +1,19 @@
+"""The table from ATen operators to descriptions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from . import elementwise, losses, moves, normalization, products, reductions, windows
+from .converter import Converter
+
+CONVERTERS: Mapping[str, Converter] = {
+    **elementwise.CONVERTERS,
+    **reductions.CONVERTERS,
+    **moves.CONVERTERS,
+    **products.CONVERTERS,
+    **windows.CONVERTERS,
+    **normalization.CONVERTERS,
+    **losses.CONVERTERS,
+}
+"""By the name of an ATen operator, without its overload, the function that describes a call of it."""

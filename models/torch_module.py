@@ -1,0 +1,52 @@
+"""A module of PyTorch as a model: its inputs are data, and its loss or its scores have a label."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from ..dataflow import sym
+from ..dataflow.optimizer import sgd
+from ..errors import GraphError
+from ..importers.torch import from_torch
+from .model import Model
+
+LABEL = "softmax_label"
+
+
+def is_module(value: object) -> bool:
+    """Return whether a value is a module of PyTorch. If PyTorch was not imported, nothing is one."""
+    torch: Any = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.nn.Module)
+
+
+def _is_loss(symbol: sym.Symbol) -> bool:
+    operator = symbol.heads[0].node.operator
+    return operator is not None and operator.is_loss
+
+
+def of_module(name: str, module: object, example_inputs: object) -> Model:
+    """Return the model of a module.
+
+    If the module returns its loss, the last of several inputs is the label, and gradients are not divided by
+    the batch, since a loss in PyTorch is a mean. If it returns scores `[rows, classes]`, SoftmaxOutput is put
+    on top. Raises GraphError for other outputs.
+    """
+    symbol, values = from_torch(module, example_inputs)
+    arguments, outputs, _ = symbol.infer_shape()
+    shapes = {
+        argument: shape
+        for argument, shape in zip(symbol.list_arguments(), arguments, strict=True)
+        if argument not in values
+    }
+    if _is_loss(symbol):
+        names = list(shapes)
+        labels = {names[-1]: shapes.pop(names[-1])} if len(names) > 1 else {}
+        return Model(name, symbol, shapes, labels, sgd(rescale=1.0), values)
+    scores = outputs[0]
+    if len(scores) != 2:
+        raise GraphError(
+            f"{name} returns a tensor of shape {scores}; return the loss, or scores [rows, classes]"
+        )
+    rows = scores[:1]
+    return Model(name, sym.SoftmaxOutput(symbol[0], name="softmax"), shapes, {LABEL: rows}, start=values)
