@@ -32,7 +32,7 @@ def array_of(tensor: Any) -> Array:
     return array.reshape(array.shape or (1,))
 
 
-class Constants:
+class ModuleConstants:
     """The constants of one module by their contents."""
 
     def __init__(self, named: Mapping[int, str], unique: Callable[[str], str]) -> None:

@@ -12,7 +12,7 @@ from ...dataflow.symbol.compose import apply, group, variable
 from ...errors import GraphError
 from ...operators.operator import Operator
 from .call import AtenCall, AtenResult, TensorValue, UnsupportedCallError
-from .constants import Array, Constants, array_of, kind_of
+from .constants import Array, ModuleConstants, array_of, kind_of
 from .converter import Converter
 from .exporting import exported
 from .installed import installed
@@ -93,7 +93,7 @@ class _Reader:
         self.variables: dict[str, Symbol] = {}
         self.buffers: dict[int, str] = {}
         self.kept: list[Any] = []
-        self.constants = Constants(self.buffers, self.unique)
+        self.constants = ModuleConstants(self.buffers, self.unique)
         self.changing = set(self.signature.buffers_to_mutate.values())
         self.calls_in: Counter[str] = Counter()
 

@@ -18,7 +18,7 @@ PATIENCE_SECONDS = 120
 EPOCHS = 30
 
 pytest.importorskip("torch")
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.torch]
 
 
 def command(data: Path, folder: Path, *options: str) -> list[str]:

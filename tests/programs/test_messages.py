@@ -94,8 +94,8 @@ def test_every_piece_travels_once_in_its_interval(method: str, ahead: int | None
     travelled = []
     found = messages(program, ahead)
     for (sender, reader), listed in found.of.items():
-        befores = [message.before for message in listed]
-        assert befores == sorted(set(befores))
+        limits = [message.before for message in listed]
+        assert limits == sorted(set(limits))
         for message in listed:
             assert (message.sender, message.reader) == (sender, reader)
             assert message.after < message.before

@@ -16,6 +16,7 @@ from tofu.tdl.ast import Description
 
 torch = pytest.importorskip("torch", reason="torch is not installed; it only serves as a second opinion here")
 functional = torch.nn.functional
+pytestmark = pytest.mark.torch
 
 Tensors = dict[str, Any]
 TOLERANCE = 1e-10

@@ -50,7 +50,7 @@ def training(
 
 
 @pytest.mark.parametrize("victim", [0, 2])
-@pytest.mark.parametrize("transport", ["tcp", "gloo"])
+@pytest.mark.parametrize("transport", ["tcp", pytest.param("gloo", marks=pytest.mark.torch)])
 def test_killed(partitioned: PartitionedGraph, victim: int, transport: str) -> None:
     if transport == "gloo":
         pytest.importorskip("torch")

@@ -101,6 +101,7 @@ def test_a_recurrent_network() -> None:
     check(tofu.lower(graph, tofu.partition(graph, 2)), 2)
 
 
+@pytest.mark.torch
 def test_gloo_moves_the_same_bits() -> None:
     pytest.importorskip("torch")
     graph = tofu.models.get("mlp", batch=12).training_graph()
