@@ -14,8 +14,10 @@ import numpy as np
 
 from ..indices.evaluate import Integers
 from ..indices.region import Boxes
+from .trials import batches
 
-MAX_TRIALS = 2**20
+MAX_TRIALS = 2**16
+"""The most combinations that are tried for a box."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,27 +58,25 @@ class Edge:
             span += factor * (length - 1)
         careful = np.flatnonzero(gaps & ((lower < 0) | (upper > extent)) & (lengths > 0).all(axis=1))
         if len(careful):
-            found = self._inside(lower[careful], lengths[careful], extent)
-            if found is not None:
-                columns[careful, self.column] = found
+            trials = lengths[careful].prod(axis=1) // lengths[careful].max(axis=1)
+            for each in batches(lengths[careful], trials, MAX_TRIALS):
+                rows = careful[each]
+                columns[rows, self.column] = self._inside(lower[rows], lengths[rows[0]].tolist(), extent)
 
-    def _inside(self, lower: Integers, lengths: Integers, extent: int) -> Boxes | None:
+    def _inside(self, lower: Integers, lengths: Sequence[int], extent: int) -> Boxes:
         """Return first and last value inside `[0, extent)`, half-open, `[n, 2]`; empty if there is none.
 
-        All combinations of the variables but one are tried. The last variable is solved for.
+        All boxes have these lengths. All combinations of the variables but one are tried. The last variable,
+        the longest, is solved for.
         """
-        longest = lengths.max(axis=0)
-        free = int(longest.argmax())
+        free = int(np.argmax(lengths))
         others = [axis for axis in range(len(self.factors)) if axis != free]
-        trials = prod(longest[others].tolist())
-        if len(lower) * trials > MAX_TRIALS:
-            return None
-        steps = np.indices(tuple(longest[others])).reshape(len(others), trials)
-        possible = (steps[None] < lengths[:, others, None]).all(axis=1)
+        tried = [lengths[axis] for axis in others]
+        steps = np.indices(tuple(tried)).reshape(len(others), prod(tried))
         offsets = lower[:, None] + np.array([self.factors[axis] for axis in others], np.int64) @ steps
-        factor, last_step = self.factors[free], lengths[:, free, None] - 1
+        factor, last_step = self.factors[free], lengths[free] - 1
         first = offsets + factor * np.maximum(0, -(offsets // factor))
         last = offsets + factor * np.minimum(last_step, (extent - 1 - offsets) // factor)
-        inside = possible & (first >= 0) & (first <= last) & (last < extent)
+        inside = (first >= 0) & (first <= last) & (last < extent)
         ends = np.where(inside, first, extent).min(axis=1), np.where(inside, last + 1, 0).max(axis=1)
         return np.stack(ends, axis=-1)

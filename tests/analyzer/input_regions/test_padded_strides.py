@@ -94,9 +94,9 @@ def test_too_many_trials_leave_bounds_to_be_clipped(monkeypatch: pytest.MonkeyPa
     boxes = np.array([[(0, 4), (0, 2)]] * 3)
     columns = np.array([[(-2, 9)]] * 3)
     edge = Edge(0, (0, 1), (2, 3))
-    monkeypatch.setattr(padded_strides, "MAX_TRIALS", 5)
+    monkeypatch.setattr(padded_strides, "MAX_TRIALS", 1)
     edge.settle(columns, boxes, np.array([5]))
     assert columns.tolist() == [[[-2, 9]]] * 3
-    monkeypatch.setattr(padded_strides, "MAX_TRIALS", 6)
+    monkeypatch.setattr(padded_strides, "MAX_TRIALS", 2)
     edge.settle(columns, boxes, np.array([5]))
     assert columns.tolist() == [[[0, 5]]] * 3

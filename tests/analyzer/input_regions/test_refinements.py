@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tofu.analyzer.bind.bound import Bound
-from tofu.analyzer.input_regions import enumerated_bounds, padded_strides
+from tofu.analyzer.input_regions import enumerated_bounds, padded_strides, trials
 from tofu.analyzer.input_regions.enumerated_bounds import Trial
 from tofu.analyzer.input_regions.padded_strides import Edge
 
@@ -139,3 +139,27 @@ def test_equal_intervals_are_tried_once(bind: Callable[..., Bound], monkeypatch:
     boxes[:, 1] = (1, 3)
     assert bound.input_regions(boxes)["a"][:, 1].tolist() == [[2, 4]] * 8
     assert isinstance(bound._reader.refinements[0], Trial)
+
+
+def test_regions_do_not_depend_on_the_other_boxes(
+    bind: Callable[..., Bound], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(enumerated_bounds, "MAX_TRIALS", 12)
+    monkeypatch.setattr(padded_strides, "MAX_TRIALS", 3)
+    monkeypatch.setattr(trials, "BATCH_TRIALS", 8)
+    for text in (
+        "lambda x=6, y=4: pad(a[(4 * x + 2 * y) // 3 - 3], 0)",
+        "lambda x=6, y=4: pad(a[4 * x + 2 * y - 3], 0)",
+        "lambda x=6, y=4: pad(a[x - 2 * (y // 2)], 0)",
+    ):
+        bound = bind(f"def f(a):\n    return {text}", {"a": (12,)})
+        ends = [
+            ((x0, x1), (y0, y1))
+            for x0 in range(6)
+            for x1 in range(x0 + 1, 7)
+            for y0 in range(4)
+            for y1 in range(y0 + 1, 5)
+        ]
+        together = bound.input_regions(np.array(ends))["a"]
+        alone = [bound.input_regions(np.array([box]))["a"][0].tolist() for box in ends]
+        assert together.tolist() == alone
