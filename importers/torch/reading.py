@@ -100,6 +100,7 @@ class _Reader:
     def read(self) -> tuple[Symbol, dict[str, Array]]:
         graph_module = self.program.graph_module
         placeholders = [node for node in graph_module.graph.nodes if node.op == "placeholder"]
+        self.require_described_changes(list(graph_module.graph.nodes), placeholders)
         given = [
             self.input(spec, node)
             for spec, node in zip(self.signature.input_specs, placeholders, strict=True)
@@ -111,6 +112,20 @@ class _Reader:
         known = {*symbol.list_arguments(), *symbol.list_auxiliary_states()}
         values = {name: array_of(value) for name, value in self.stored.items() if name in known}
         return symbol, values | {n: value for n, value in self.constants.values.items() if n in known}
+
+    def require_described_changes(self, nodes: Sequence[Any], placeholders: Sequence[Any]) -> None:
+        """Raise GraphError for a buffer that outputs depend on, and that training changes in another way than
+        batch normalisation does.
+        """
+        needed, by_name = _needed(nodes, self.wanted()), {node.name: node for node in nodes}
+        changed = {target: by_name[name] for name, target in self.signature.buffers_to_mutate.items()}
+        for spec, node in zip(self.signature.input_specs, placeholders, strict=True):
+            if node in needed and spec.target in changed and not _is_running_statistic(changed[spec.target]):
+                raise GraphError(
+                    f"buffer {spec.target!r} is changed in training by {changed[spec.target].name!r}, but "
+                    "only the running statistics of batch normalisation are updated; read the module after "
+                    "module.eval(), or make the buffer an input"
+                )
 
     def unique(self, name: str) -> str:
         """Return the name, numbered if it is taken."""
@@ -310,6 +325,12 @@ def _path(node: Any) -> str:
 def _is_call(node: Any) -> bool:
     """Tell whether a node is a call of an operator on tensors."""
     return node.op == "call_function" and hasattr(node.target, "_schema") and bool(node.all_input_nodes)
+
+
+def _is_running_statistic(node: Any) -> bool:
+    """Tell whether a node is what batch normalisation makes of its running mean or variance."""
+    made_by = node.args[0] if getattr(node.target, "__name__", "") == "getitem" else None
+    return "batch_norm" in str(getattr(made_by, "target", ""))
 
 
 def _needed(nodes: Sequence[Any], wanted: Sequence[str] | None) -> set[Any]:

@@ -55,6 +55,25 @@ def test_constants_are_variables_once_and_are_not_trained() -> None:
     assert updated == {f"update({name})" for name, _ in module.named_parameters()}
 
 
+def test_buffers_that_training_changes_in_another_way_are_refused() -> None:
+    def counted(self: Any, x: Any) -> Any:
+        self.seen.add_(x.detach().mean(0))
+        return x * self.weight + self.seen
+
+    module = Function(counted, seen=torch.zeros(3))
+    with pytest.raises(tofu.GraphError, match=r"buffer 'seen' is changed in training by 'add.*module\.eval"):
+        tofu.from_torch(module, (normal(4, 3),))
+
+
+def test_buffers_that_no_output_depends_on_may_change() -> None:
+    def counted(self: Any, x: Any) -> Any:
+        self.seen.add_(1)
+        return x * self.weight
+
+    _, parameters = tofu.from_torch(Function(counted, seen=torch.zeros(3)), (normal(4, 3),))
+    assert parameters.keys() == {"weight"}
+
+
 def test_a_constant_of_equal_elements_is_a_number() -> None:
     module = Function(
         lambda self, x: x * self.weight * torch.full((4, 3), 2.0) + self.part, part=torch.tensor(0.5)
