@@ -50,7 +50,7 @@ def _marked(document: Path) -> object:
     return pytest.param(document, marks=pytest.mark.torch) if needs_torch else document
 
 
-@pytest.mark.parametrize("document", map(_marked, DOCUMENTS), ids=_name)
+@pytest.mark.parametrize("document", [_marked(each) for each in DOCUMENTS], ids=_name)
 def test_examples(document: Path) -> None:
     if needed := NEEDS.get(_name(document)):
         pytest.importorskip(needed, reason=f"the extra `{needed}` is not installed")

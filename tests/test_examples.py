@@ -18,7 +18,7 @@ def _marked(example: Path) -> object:
     return pytest.param(example, marks=pytest.mark.torch) if needs else example
 
 
-@pytest.mark.parametrize("example", map(_marked, EXAMPLES), ids=lambda path: path.name)
+@pytest.mark.parametrize("example", [_marked(each) for each in EXAMPLES], ids=lambda path: path.name)
 def test_example(example: Path, request: pytest.FixtureRequest) -> None:
     if request.node.get_closest_marker("torch"):
         pytest.importorskip("torch", reason="the extra `torch` is not installed")

@@ -95,7 +95,7 @@ def test_graph_file_and_python_function(tofu: Tofu, tmp_path: Path) -> None:
     [
         (
             "def build():\n    return 3",
-            "mine.py:build returned a int; expected a tofu.models.Model or a symbol",
+            "mine.py:build returned a int; expected a tofu.models.Model, a symbol, or a module of PyTorch",
         ),
         ("build = 3", "mine.py:build is a int; expected a function that makes a model"),
         ("def build():\n    return tofu.sym.tnah(tofu.sym.Variable('x'))", "did you mean 'tanh'"),
