@@ -13,6 +13,7 @@ each other, so parts need not add up.
     shared updates   updates take no time, so that it does not matter how many workers repeat them
     sparsity         variables whose rows data choose are reduced as others are
     factors          gradients that are computed from factors are summed as others are
+    levels           gradients that are summed in two levels are summed at once
 """
 
 from __future__ import annotations
@@ -77,6 +78,10 @@ def _gains_without(found: SyncSearch, trying: Candidates) -> Iterator[tuple[str,
     if summed != strategy.variables:
         others, _ = trying.simulated("summed", replace(strategy, variables=summed))
         yield "factors", found.plain.seconds - others.seconds
+    at_once = {name: _at_once(how) for name, how in strategy.variables.items()}
+    if at_once != strategy.variables:
+        others, _ = trying.simulated("at once", replace(strategy, variables=at_once))
+        yield "levels", found.plain.seconds - others.seconds
 
 
 def _seconds(each: SyncCandidate, machine: Machine, times: ComputeTimes) -> float:
@@ -104,6 +109,12 @@ def _all_reduced(strategy: SyncStrategy, names: set[str]) -> SyncStrategy:
         for name, how in strategy.variables.items()
     }
     return replace(strategy, variables=found)
+
+
+def _at_once(how: Synchronisation) -> Synchronisation:
+    """Return a synchronisation whose gradients are summed at once."""
+    parts = [replace(part, two_level=False) if isinstance(part, AllReduce) else part for part in how.parts]
+    return replace(how, parts=tuple(parts))
 
 
 def _is_reduced(how: Synchronisation) -> bool:

@@ -13,7 +13,9 @@ Implemented in: `search_strategies`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import product
 
 from .....dataflow.graph import Graph
 from .....errors import PlanError
@@ -26,7 +28,7 @@ from ....plans.plan import Plan
 from ..builders import BUILDERS, all_reduce, poseidon
 from ..compiling import compile_strategy
 from ..merging import merge
-from ..strategy import SyncStrategy
+from ..strategy import AllReduce, Synchronisation, SyncStrategy
 from .found import Finder, FoundStrategy
 from .model import SyncModel
 
@@ -150,21 +152,65 @@ def search_strategies(
         if key not in tried and len(tried) <= SIMULATED:
             tried.add(key)
             candidates.append(trying.simulated(each.name, each.strategy, model)[0])
-    candidates += _with_factors(graph, workers, trying, candidates)
+    candidates += _variants(graph, workers, trying, candidates)
     ranked = tuple(sorted(candidates, key=lambda each: each.seconds))
     return SyncSearch(ranked[0], plain, ranked, count + trials, finder.served.gap)
 
 
-def _with_factors(
+def _variants(
     graph: Graph, workers: int, trying: Candidates, candidates: Sequence[SyncCandidate]
 ) -> Iterator[SyncCandidate]:
-    """Yield the fastest candidate that sums all gradients, with factors where Poseidon has them."""
+    """Yield the fastest candidate that sums all gradients at once, in two levels, with factors, with both.
+
+    The fast model knows neither. Factors are where Poseidon has them, and levels are those of the machine.
+    """
+    reduced = [c for c in candidates if any(map(_is_flat, c.strategy.variables.values()))]
+    flat = [c for c in reduced if not any(how.factors for how in c.strategy.variables.values())]
+    if not flat:
+        return
+    best = min(flat, key=lambda each: each.seconds)
     few = {name: how for name, how in poseidon(graph, workers).variables.items() if how.factors}
-    summing = [c for c in candidates if not any(how.factors for how in c.strategy.variables.values())]
-    if few and summing:
-        best = min(summing, key=lambda each: each.seconds)
-        changed = replace(best.strategy, variables={**best.strategy.variables, **few})
-        yield trying.simulated(f"{best.name}, factors", changed)[0]
+    of_machine = groups_of(trying.machine, workers)
+    for groups, factors in product(((), of_machine) if of_machine else ((),), ({}, few) if few else ({},)):
+        if not groups and not factors:
+            continue
+        levels = {
+            name: _in_two_levels(how)
+            for name, how in best.strategy.variables.items()
+            if groups and _is_flat(how)
+        }
+        changed = replace(
+            best.strategy,
+            variables={**best.strategy.variables, **levels, **factors},
+            replicas=groups,
+            shares=None if groups else best.strategy.shares,
+        )
+        label = ", ".join([best.name, *["two levels"] * bool(groups), *["factors"] * bool(factors)])
+        with suppress(PlanError):
+            yield trying.simulated(label, changed)[0]
+
+
+def _in_two_levels(how: Synchronisation) -> Synchronisation:
+    parts = [replace(part, two_level=True) for part in how.parts if isinstance(part, AllReduce)]
+    return replace(how, parts=tuple(parts))
+
+
+def _is_flat(how: Synchronisation) -> bool:
+    """Tell whether all of a gradient is reduced, so that it may be summed in two levels."""
+    return not how.factors and all(isinstance(part, AllReduce) for part in how.parts)
+
+
+def groups_of(machine: Machine, workers: int) -> tuple[tuple[int, ...], ...]:
+    """Return the workers of each outermost group of a machine; none if they are not several of equal size."""
+    if not machine.levels:
+        return ()
+    found: dict[int, list[int]] = {}
+    for worker, group in enumerate(machine.worker_groups(workers)[0]):
+        found.setdefault(group, []).append(worker)
+    sizes = {len(each) for each in found.values()}
+    if len(found) < 2 or len(sizes) > 1 or sizes == {1}:
+        return ()
+    return tuple(map(tuple, found.values()))
 
 
 def _rank(each: tuple[float, int, FoundStrategy]) -> tuple[float, int]:

@@ -12,7 +12,7 @@ from tofu.machines import load
 from tofu.partitioner import AutoSync
 from tofu.partitioner.methods.autodist.auto.model import SyncModel
 from tofu.partitioner.methods.autodist.auto.sampler import sample
-from tofu.partitioner.methods.autodist.auto.search import PLAIN, Candidates
+from tofu.partitioner.methods.autodist.auto.search import PLAIN, Candidates, groups_of
 from tofu.partitioner.methods.autodist.builders import BUILDERS, all_reduce
 from tofu.partitioner.methods.autodist.merging import merge
 from tofu.sync import auto, compile
@@ -55,6 +55,21 @@ def test_factors_are_tried_where_samples_are_few() -> None:
     assert found.reasons[0].feature == "factors"
     poseidon = next(each for each in found.search.candidates if each.name == "poseidon")
     assert found.seconds <= poseidon.seconds
+
+
+def test_sums_in_two_levels_are_tried_where_groups_are_far_apart() -> None:
+    graph, pair = stacked(), load("2x-p100-node")
+    found = auto(graph, 8, pair)
+    assert found.strategy.replicas == ((0, 1, 2, 3), (4, 5, 6, 7))
+    assert {"hierarchy", "levels"} <= {each.feature for each in found.reasons}
+    assert found.seconds < 0.6 * found.plain_seconds
+    tofu.verify(graph, found.plan)
+
+
+def test_groups_are_those_of_the_outermost_level() -> None:
+    pair = load("2x-p100-node")
+    assert groups_of(pair, 8) == ((0, 1, 2, 3), (4, 5, 6, 7))
+    assert groups_of(pair, 4) == groups_of(star(WORKERS), WORKERS) == ()
 
 
 def test_equal_links_leave_nothing_but_the_order_of_updates() -> None:
