@@ -63,7 +63,8 @@ class _Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             done = super().invoke(ctx)
-            sys.stdout.flush()
+            if sys.__stdout__ is not None:  # it is None if the command began with it closed
+                sys.stdout.flush()
         except TofuError as error:
             raise ending.Mistake(str(error)) from error
         except KeyboardInterrupt as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from os import PathLike
 from pathlib import Path
@@ -78,8 +79,8 @@ class TrainableModule(Binding):
             require(called is None or callable(called), called, name, "a function", DataError)
         fits = checkpoint is None or isinstance(checkpoint, str | PathLike)
         require(fits, checkpoint, "checkpoint", "the name of a folder", DataError)
-        fits = callable(learning_rate) or isinstance(learning_rate, SupportsFloat)
-        require(fits, learning_rate, "learning_rate", "a number, or a function of the step", DataError)
+        fits = callable(learning_rate) or _is_finite(learning_rate)
+        require(fits, learning_rate, "learning_rate", "a finite number, or a function of the step", DataError)
         rate = (
             ConstantRate(float(learning_rate)) if isinstance(learning_rate, SupportsFloat) else learning_rate
         )
@@ -152,6 +153,14 @@ class TrainableModule(Binding):
         if self._training is None:
             return {}
         return {name: (batch_size, *shape[1:]) for name, shape in self._training.purpose.shapes.items()}
+
+
+def _is_finite(value: object) -> bool:
+    """Tell whether a value is one finite number."""
+    try:
+        return isinstance(value, SupportsFloat) and math.isfinite(float(value))
+    except (TypeError, ValueError, OverflowError):
+        return False
 
 
 def _require_batches(data: object) -> None:

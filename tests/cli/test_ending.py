@@ -29,6 +29,13 @@ def test_a_closed_pipe_ends_without_a_traceback() -> None:
     assert said == ""
 
 
+@pytest.mark.parametrize("command", [("models",), ("models", "--json")])
+def test_a_closed_standard_output_is_not_written_to(command: tuple[str, ...]) -> None:
+    script = f'exec "{sys.executable}" -m tofu {" ".join(command)} >&-'
+    ended = subprocess.run(["sh", "-c", script], stderr=subprocess.PIPE, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (ending.DONE, "")
+
+
 def test_a_table_in_a_closed_pipe_ends_likewise(tofu: Tofu, monkeypatch: pytest.MonkeyPatch) -> None:
     def leave() -> NoReturn:
         raise SystemExit(ending.CLOSED_PIPE)

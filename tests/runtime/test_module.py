@@ -92,6 +92,13 @@ def test_a_rate_may_be_any_number() -> None:
     assert [step.learning_rate for step in seen] == [1, 0.25, 0.25]
 
 
+@pytest.mark.parametrize("rate", [float("nan"), float("inf"), np.ones(2), "fast", None])
+def test_a_rate_that_is_not_a_finite_number_is_refused(rate: Any) -> None:
+    data, label = samples(16)
+    with module(1) as model, pytest.raises(DataError, match="give a finite number, or a function"):
+        model.fit(ArrayIterator(data, label, 16), learning_rate=rate)
+
+
 def test_rows_that_fill_the_last_batch_do_not_count() -> None:
     data, label = samples(20)
     with module(2) as model:
