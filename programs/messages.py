@@ -18,7 +18,7 @@ Implemented in: `_intervals`, `_stab`. Assumes: programs in the order of the clo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import merge
 from math import prod
@@ -30,15 +30,18 @@ START = -1
 """The tick at which everything is written that an iteration finds."""
 
 Pair = tuple[int, int]
-"""The worker that sends, and the one that reads."""
+"""The worker, or the process, that sends, and the one that reads."""
 
 
 @dataclass(frozen=True, slots=True)
 class SentPiece:
-    """A piece of a transfer that comes from another worker."""
+    """A piece of a transfer that comes from elsewhere."""
+
+    worker: int
+    """The worker whose transfer it is."""
 
     instruction: int
-    """The place of the transfer in its worker's list."""
+    """The place of the transfer in that worker's list."""
 
     place: int
     """The place of the piece among those of the transfer, term by term."""
@@ -61,10 +64,10 @@ class Message:
     """Pieces that travel together from one worker to another."""
 
     sender: int
-    """The worker that holds the pieces."""
+    """The worker, or the process, that holds the pieces."""
 
     reader: int
-    """The worker whose transfers need them."""
+    """The one whose transfers need them."""
 
     pieces: tuple[SentPiece, ...]
     """The pieces, in the order of the transfers that need them."""
@@ -90,7 +93,7 @@ class Messages:
     """All messages of an iteration."""
 
     of: Mapping[Pair, tuple[Message, ...]]
-    """For each pair of workers its messages, in the order in which they are needed."""
+    """For each pair its messages, in the order in which they are needed."""
 
     @property
     def count(self) -> int:
@@ -116,15 +119,21 @@ class MessageCounts:
     """The fewest that the order of instructions allows."""
 
 
-def messages(partitioned: PartitionedGraph, ahead: int | None = None) -> Messages:
-    """Return the fewest messages for the order of the instructions.
+def messages(
+    partitioned: PartitionedGraph, ahead: int | None = None, places: Sequence[int] | None = None
+) -> Messages:
+    """Return the fewest messages for the order of the instructions, between workers.
+
+    If `places` has the process of each worker, they are between processes.
 
     Pieces travel at most `ahead` ticks before they are needed: with 0, those that are needed at the same tick
     travel together; with None, as early as they are written.
     """
+    at = range(partitioned.workers) if places is None else places
     by_pair: dict[Pair, list[SentPiece]] = {}
-    for reader, sent in _intervals(partitioned):
-        by_pair.setdefault((sent.piece.worker, reader), []).append(sent)
+    for sent in _intervals(partitioned):
+        if at[sent.piece.worker] != at[sent.worker]:
+            by_pair.setdefault((at[sent.piece.worker], at[sent.worker]), []).append(sent)
     return Messages(
         {pair: tuple(_stab(pair, by_pair[pair], ahead)) for pair in sorted(by_pair)},
     )
@@ -140,8 +149,8 @@ def count_messages(partitioned: PartitionedGraph) -> MessageCounts:
     return MessageCounts(separate, messages(partitioned, 0).count, messages(partitioned).count)
 
 
-def _intervals(partitioned: PartitionedGraph) -> Iterator[tuple[int, SentPiece]]:
-    """Yield every piece that comes from another worker with its reader, in the order of the clock."""
+def _intervals(partitioned: PartitionedGraph) -> Iterator[SentPiece]:
+    """Yield every piece that comes from another worker, in the order of the clock."""
     written: dict[Held, int] = {}
     listed = (
         [(each.tick, program.worker, index) for index, each in enumerate(program.instructions)]
@@ -157,7 +166,7 @@ def _intervals(partitioned: PartitionedGraph) -> Iterator[tuple[int, SentPiece]]
                 if piece.worker != worker:
                     nbytes = itemsize * prod(upper - lower for lower, upper in piece.region)
                     since = written.get((piece.worker, piece.buffer), START)
-                    yield worker, SentPiece(index, place, piece, nbytes, since, tick)
+                    yield SentPiece(worker, index, place, piece, nbytes, since, tick)
         for buffer in writes(instruction):
             written[worker, buffer] = tick
 

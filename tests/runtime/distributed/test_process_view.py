@@ -12,9 +12,10 @@ import pytest
 import tofu
 from tofu.programs.check_memory import check_memory
 from tofu.programs.clock import writes
+from tofu.programs.messages import SentPiece
 from tofu.programs.program import PartitionedGraph
 from tofu.programs.schedule import schedule
-from tofu.runtime.distributed.messages import CrossingPiece, ProcessMessage, messages_of
+from tofu.runtime.distributed.messages import ProcessMessage, messages_of
 from tofu.runtime.executor import Executor
 
 from .in_memory import engines_of, together, views_of
@@ -62,7 +63,7 @@ def early(partitioned: PartitionedGraph, processes: Sequence[int]) -> tuple[Proc
             for buffer in writes(instruction):
                 written.setdefault((worker, buffer), []).append(instruction.tick)
 
-    def since(sent: CrossingPiece) -> int:
+    def since(sent: SentPiece) -> int:
         ticks = written.get((sent.piece.worker, sent.piece.buffer), [])
         return max((tick for tick in ticks if tick < sent.needed), default=-1)
 
