@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -80,15 +81,15 @@ def require_equal(found: list[Values], expected: list[Values]) -> None:
         np.testing.assert_array_equal(mine, its, err_msg=f"iteration {number}")
 
 
-@pytest.mark.parametrize("how", [None, MIXED, Synchronisation((Server(0, proxy=True),))])
+KEPT = Synchronisation((Server(0, proxy=True),))
+
+
+@pytest.mark.parametrize(("workers", "how"), [(1, None), (1, KEPT), *product((2, 4), (None, KEPT, MIXED))])
 @pytest.mark.parametrize("feedback", [False, True])
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-@pytest.mark.parametrize("workers", [1, 2, 4])
 def test_casts_equal_a_recurrence(
     workers: int, dtype: str, feedback: bool, how: Synchronisation | None
 ) -> None:
-    if how is MIXED and workers == 1:
-        pytest.skip("one worker is not two")
     found = learned(planned(Rewrite(Cast(dtype, feedback)), workers, how))
     require_equal(found, recurrence(workers, Casting(workers, dtype, feedback)))
     assert (found[-1] != recurrence(workers, total)[-1]).any(), "nothing was rounded"
@@ -109,13 +110,13 @@ def test_delays_compose_with_casts(how: Synchronisation | None) -> None:
 
 
 @pytest.mark.parametrize("delay", [0, 2])
-@pytest.mark.parametrize("how", [None, MIXED])
-@pytest.mark.parametrize(("workers", "rank"), [(1, 1), (2, 1), (4, 2), (4, 4)])
+@pytest.mark.parametrize(
+    ("workers", "rank", "how"),
+    [(1, 1, None), *((w, r, how) for w, r in ((2, 1), (4, 2), (4, 4)) for how in (None, MIXED))],
+)
 def test_power_sgd_equals_a_recurrence(
     workers: int, rank: int, how: Synchronisation | None, delay: int
 ) -> None:
-    if how is MIXED and workers == 1:
-        pytest.skip("one worker is not two")
     found = learned(planned(Rewrite(PowerSgd(rank), delay), workers, how))
     for mine, its in zip(found, recurrence(workers, Factors(workers, rank), delay), strict=True):
         np.testing.assert_allclose(mine, its, rtol=1e-10, atol=1e-10)
