@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from click.testing import Result
 
 Tofu = Callable[..., Result]
@@ -19,17 +18,11 @@ variables:
 """
 
 
-def test_a_strategy_with_encoders_is_planned_saved_and_trained(tofu: Tofu, tmp_path: Path) -> None:
-    data = np.random.default_rng(0).standard_normal((40, 6)).astype(np.float32)
-    np.savez(tmp_path / "signs.npz", data=data, label=(data.sum(axis=1) > 0).astype(np.int64))
-    (tmp_path / "net.py").write_text(
-        "from tofu import sym\n"
-        "def build():\n"
-        "    body = sym.FullyConnected(sym.Variable('data'), num_hidden=2, name='fc')\n"
-        "    return sym.SoftmaxOutput(body, name='softmax')\n"
-    )
+def test_a_strategy_with_encoders_is_planned_saved_and_trained(
+    tofu: Tofu, tmp_path: Path, signs: tuple[str, str]
+) -> None:
     (tmp_path / "strategy.yaml").write_text(STRATEGY)
-    net, file = f"{tmp_path / 'net.py'}:build", str(tmp_path / "plan.json")
+    (net, data), file = signs, str(tmp_path / "plan.json")
     shapes = ("--shape", "data=8,6", "--shape", "softmax_label=8")
     asked = ("sync", net, *shapes, "--strategy", str(tmp_path / "strategy.yaml"), "--workers", "2")
     planned = json.loads(tofu(*asked, "--save", file, "--json").output)
@@ -40,7 +33,7 @@ def test_a_strategy_with_encoders_is_planned_saved_and_trained(tofu: Tofu, tmp_p
     assert checked.exit_code == 0, checked.output
     trained = facts(
         tofu(
-            *("train", net, "--data", str(tmp_path / "signs.npz"), "--batch", "8", "--epochs", "2"),
+            *("train", net, "--data", data, "--batch", "8", "--epochs", "2"),
             *("--optimizer", "sgd", "--plan", file, "--json"),
         )
     )

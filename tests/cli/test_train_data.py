@@ -112,20 +112,14 @@ def test_a_function_in_a_python_file(tofu: Tofu, tmp_path: Path) -> None:
     assert facts["final_loss"] < 0.5  # type: ignore[operator]
 
 
-def test_a_saved_plan_is_followed_and_its_time_is_compared(tofu: Tofu, tmp_path: Path) -> None:
-    data = np.random.default_rng(0).standard_normal((40, 6)).astype(np.float32)
-    np.savez(tmp_path / "signs.npz", data=data, label=(data.sum(axis=1) > 0).astype(np.int64))
-    (tmp_path / "net.py").write_text(
-        "from tofu import sym\n"
-        "def build():\n"
-        "    body = sym.FullyConnected(sym.Variable('data'), num_hidden=2, name='fc')\n"
-        "    return sym.SoftmaxOutput(body, name='softmax')\n"
-    )
-    net, file = f"{tmp_path / 'net.py'}:build", str(tmp_path / "plan.json")
+def test_a_saved_plan_is_followed_and_its_time_is_compared(
+    tofu: Tofu, tmp_path: Path, signs: tuple[str, str]
+) -> None:
+    (net, data), file = signs, str(tmp_path / "plan.json")
     shapes = ("--shape", "data=8,6", "--shape", "softmax_label=8")
     planned = tofu("plan", net, *shapes, "--workers", "2", "--machine", "pcie-8", "--save", file)
     assert planned.exit_code == 0, planned.output
-    asked = ("train", net, "--data", str(tmp_path / "signs.npz"), "--batch", "8", "--epochs", "1")
+    asked = ("train", net, "--data", data, "--batch", "8", "--epochs", "1")
     trained = (*asked, "--optimizer", "sgd", "--plan", file)
     facts = _summary(tofu(*trained, "--json"))
     assert facts["workers"] == 2

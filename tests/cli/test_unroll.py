@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 from click.testing import Result
 
 Tofu = Callable[..., Result]
@@ -26,19 +25,11 @@ def test_a_plan_is_for_the_graph_of_all_micro_batches(tofu: Tofu, tmp_path: Path
     assert facts["operators"] > 3 * alone["operators"]
 
 
-def test_training_follows_the_plan(tofu: Tofu, tmp_path: Path) -> None:
-    data = np.random.default_rng(0).standard_normal((40, 6)).astype(np.float32)
-    np.savez(tmp_path / "signs.npz", data=data, label=(data.sum(axis=1) > 0).astype(np.int64))
-    (tmp_path / "net.py").write_text(
-        "from tofu import sym\n"
-        "def build():\n"
-        "    body = sym.FullyConnected(sym.Variable('data'), num_hidden=2, name='fc')\n"
-        "    return sym.SoftmaxOutput(body, name='softmax')\n"
-    )
-    net, file = f"{tmp_path / 'net.py'}:build", str(tmp_path / "plan.json")
+def test_training_follows_the_plan(tofu: Tofu, tmp_path: Path, signs: tuple[str, str]) -> None:
+    (net, data), file = signs, str(tmp_path / "plan.json")
     shapes = ("--shape", "data=8,6", "--shape", "softmax_label=8")
     assert tofu("plan", net, *shapes, *PARTS, "--workers", "2", "--save", file).exit_code == 0
-    asked = ("train", net, "--data", str(tmp_path / "signs.npz"), "--batch", "8", "--epochs", "1")
+    asked = ("train", net, "--data", data, "--batch", "8", "--epochs", "1")
     asked = (*asked, "--optimizer", "sgd", "--json")
     in_turn = _summary(tofu(*asked, "--workers", "1", "--accumulate", "4"))
     alone = _summary(tofu(*asked, "--workers", "1", *PARTS))

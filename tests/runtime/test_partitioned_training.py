@@ -14,7 +14,7 @@ from tofu.dataflow.rnn import LSTMCell
 from tofu.dataflow.symbol import Symbol
 from tofu.dataflow.training import training_graph
 from tofu.operators.kernels.kernel import Array
-from tofu.partitioner import lower, partition
+from tofu.partitioner import Plan, lower, partition
 from tofu.programs.memory import plan_memory
 from tofu.programs.program import PartitionedGraph
 from tofu.runtime.executor import Executor
@@ -85,6 +85,19 @@ def train(graph: Graph, workers: int, steps: int, threads: int | None = None) ->
         kept = [t for t in graph.tensors if t.role.persistent and t.alias is None]
         kept += [graph.tensors[index] for index in graph.outputs]
         return {tensor.name: executor.read(tensor.name) for tensor in kept}
+
+
+def require_bits_of_one_worker(network: str, plan: Plan, steps: int) -> None:
+    """Train a plan of a network: everything is what one worker learns, and as many bytes move as planned."""
+    graph = training(network)
+    with Executor(lower(graph, plan)) as executor:
+        for name, value in start_values(graph):
+            executor.write(name, value if "label" not in name else abs(value))
+        for _ in range(steps):
+            executor.run()
+            assert executor.fetched_bytes == plan.cost_bytes
+        for name, value in single(network, steps).items():
+            np.testing.assert_array_equal(executor.read(name), value, err_msg=name)
 
 
 @cache

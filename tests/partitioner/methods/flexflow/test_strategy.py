@@ -16,7 +16,7 @@ from tofu.partitioner.methods.flexflow.walk import StrategyWalk, redraw, simulat
 from tofu.partitioner.plans.space import Space
 from tofu.runtime.executor import Executor
 
-from ....runtime.test_partitioned_training import single, start_values, training
+from ....runtime.test_partitioned_training import require_bits_of_one_worker, single, start_values, training
 from .small_graphs import OPTIONS, graph_of
 
 MACHINE = tofu.machines.load("pcie-8")
@@ -61,17 +61,10 @@ def test_a_walk_ends_where_its_strategy_begins(model: str) -> None:
 @pytest.mark.parametrize(("network", "steps"), [("perceptron", 2), ("convolutional", 1)])
 def test_random_strategies_train_as_one_worker_does(network: str, steps: int, seed: int) -> None:
     """To the bit, since all sums are exact."""
-    graph, expected = training(network), single(network, steps)
+    graph = training(network)
     strategies, strategy, _ = drawn(graph, (2, 4, 6, 8, 5, 4)[seed], seed)
     plan = strategies.plan(strategy)
-    with Executor(tofu.lower(graph, plan)) as executor:
-        for name, value in start_values(graph):
-            executor.write(name, value if "label" not in name else abs(value))
-        for _ in range(steps):
-            executor.run()
-            assert executor.fetched_bytes == plan.cost_bytes
-        for name, value in expected.items():
-            np.testing.assert_array_equal(executor.read(name), value, err_msg=name)
+    require_bits_of_one_worker(network, plan, steps)
 
 
 def test_recurrent_strategies_train_as_one_worker_does() -> None:

@@ -10,9 +10,8 @@ from tofu.dataflow.graph import Graph, Role
 from tofu.errors import PlanError
 from tofu.partitioner.methods.placement.grouped_plan import grouped_plan, whole_operations
 from tofu.partitioner.plans.space import Space
-from tofu.runtime.executor import Executor
 
-from ....runtime.test_partitioned_training import single, start_values, training
+from ....runtime.test_partitioned_training import require_bits_of_one_worker, training
 from ...conftest import UPDATE, Toy
 from .nodes import nodes_of, random_placement
 
@@ -21,18 +20,11 @@ from .nodes import nodes_of, random_placement
 @pytest.mark.parametrize(("network", "steps"), [("perceptron", 2), ("convolutional", 1)])
 def test_random_placements_train_as_one_worker_does(network: str, steps: int, seed: int) -> None:
     """To the bit, since all sums are exact."""
-    graph, expected = training(network), single(network, steps)
+    graph = training(network)
     groups, size = ((2, 1), (5, 1), (2, 2), (3, 2))[seed]
     plan = random_placement(graph, groups, size, seed)
     tofu.verify(graph, plan)
-    with Executor(tofu.lower(graph, plan)) as executor:
-        for name, value in start_values(graph):
-            executor.write(name, value if "label" not in name else abs(value))
-        for _ in range(steps):
-            executor.run()
-            assert executor.fetched_bytes == plan.cost_bytes
-        for name, value in expected.items():
-            np.testing.assert_array_equal(executor.read(name), value, err_msg=name)
+    require_bits_of_one_worker(network, plan, steps)
 
 
 def test_a_value_reaches_a_worker_once() -> None:
