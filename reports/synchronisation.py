@@ -29,8 +29,8 @@ def show(facts: Mapping[str, Any]) -> None:
     console.print(f"all other tensors move {format_bytes(facts['other_bytes'])}")
     counts = facts["messages"]
     console.print(
-        f"{counts['separate']:,} messages if each transfer has its own, {counts['merged']:,} if groups "
-        f"travel together, {counts['fewest']:,} at least for this order",
+        f"{counts['separate']:,} messages if each transfer has its own, {counts['fewest']:,} at least in "
+        f"this order, {counts['merged']:,} if the all-reduces of a group wait for each other",
         soft_wrap=True,
     )
     if facts["step_seconds"] is not None:

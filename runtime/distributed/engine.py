@@ -20,7 +20,7 @@ from ...programs.program import Held, PartitionedGraph
 from ...programs.schedule import schedule
 from ..engine import Watch
 from ..numpy_engine import NumpyEngine
-from .messages import Grouping, messages_of
+from .messages import messages_of
 from .process_view import process_view
 from .transport import LinkLost, Transport
 from .wire import Wire
@@ -62,11 +62,10 @@ class DistributedEngine:
         *,
         watch: Watch,
         threads: int | None = None,
-        grouping: Grouping = messages_of,
     ) -> None:
         self._partitioned = partitioned
         self._processes = processes
-        messages = grouping(partitioned, processes.places)
+        messages = messages_of(partitioned, processes.places)
         view = process_view(partitioned, memory, messages, processes.places, processes.number)
         self._wire = Wire(view, processes.transport)
         waits = schedule(view.partitioned, view.memory)

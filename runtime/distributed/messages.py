@@ -11,7 +11,7 @@ The bytes of all messages are those that the programs fetch: a region that is fe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...programs.messages import SentPiece, messages
@@ -46,10 +46,6 @@ class ProcessMessage:
     def nbytes(self) -> int:
         """Return the size of the message."""
         return sum(each.nbytes for each in self.pieces)
-
-
-Grouping = Callable[[PartitionedGraph, Sequence[int]], tuple[ProcessMessage, ...]]
-"""Groups the pieces that cross between processes. The second argument is the process of each worker."""
 
 
 def messages_of(partitioned: PartitionedGraph, processes: Sequence[int]) -> tuple[ProcessMessage, ...]:

@@ -11,11 +11,14 @@ from typing import TypeVar
 from tofu.programs.memory import plan_memory
 from tofu.programs.program import PartitionedGraph
 from tofu.programs.schedule import schedule
-from tofu.runtime.distributed.messages import Grouping, messages_of
+from tofu.runtime.distributed.messages import ProcessMessage, messages_of
 from tofu.runtime.distributed.process_view import ProcessView, process_view
 from tofu.runtime.distributed.wire import Wire
 from tofu.runtime.engine import Watch
 from tofu.runtime.numpy_engine import NumpyEngine
+
+Grouping = Callable[[PartitionedGraph, Sequence[int]], tuple[ProcessMessage, ...]]
+"""Groups the pieces that cross between processes."""
 
 Value = TypeVar("Value")
 Queues = dict[tuple[int, int], "Queue[tuple[int, bytes]]"]
