@@ -145,7 +145,7 @@ def test_a_worker_that_hangs_is_named(toys: Any) -> None:
         started = time.monotonic()
         with pytest.raises(ExecutionError, match=r"no progress for 0.3 s.*worker 2, operation 'make_t3'"):
             executor.run()
-        assert time.monotonic() - started < 3
+        assert time.monotonic() - started < 20
         release.set()
 
 

@@ -313,6 +313,7 @@ def test_time_lines_print_in_a_line(toys: Any) -> None:
 SLEEP_SECONDS = 0.03
 
 
+@pytest.mark.slow
 def test_sleeping_kernels_take_as_long_as_simulated(toys: Any) -> None:
     """Four workers compute at once, or one after the other, as data crosses between them."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import product
-from time import process_time
 
 import numpy as np
 import pytest
@@ -34,6 +33,8 @@ from tofu.analyzer.indices.value_range import expression, value_range
 from tofu.analyzer.specialize.specialize import specialize
 from tofu.errors import DescriptionError
 from tofu.tdl import ast
+
+from ...hangs import no_hang
 
 SHAPES = {"a": (5, 3), "b": (4,)}
 SYMBOLS = [extent_symbol(name, axis) for name, shape in SHAPES.items() for axis in range(len(shape))]
@@ -224,13 +225,14 @@ def test_nested_remainders_are_bound_or_refused_at_once(step: str, tail: str) ->
         for _ in range(depth):
             index = step.format(index)
         description = tdl.parse(f"def f(a):\n    return lambda x=9, y=3: {tail.format(index)}")
-        started = process_time()
-        if depth == 3:
-            analyze(description).bind({"a": (1000,)})
-        else:
-            with pytest.raises(DescriptionError, match=r"the bounds of this index take [0-9,]+ operations"):
-                analyze(description)
-        assert process_time() - started < 1
+        with no_hang():
+            if depth == 3:
+                analyze(description).bind({"a": (1000,)})
+            else:
+                with pytest.raises(
+                    DescriptionError, match=r"bounds of this index take [0-9,]+ operations"
+                ):
+                    analyze(description)
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from time import process_time
-
 import pytest
 
 from tofu import tdl
 from tofu.analyzer.bind.analysis import analyze
 from tofu.errors import DescriptionError
+
+from ...hangs import no_hang
 
 
 def total(terms: list[str]) -> str:
@@ -38,10 +38,8 @@ def total(terms: list[str]) -> str:
 def test_texts_that_would_take_seconds_are_refused(term: str, count: int, said: str) -> None:
     body = total([term.format(number) for number in range(2, 2 + count)])
     description = tdl.parse(f"def f(a):\n    return lambda i=9: {body}")
-    started = process_time()
-    with pytest.raises(DescriptionError, match=rf"f:2:[0-9]+: {said}"):
+    with no_hang(), pytest.raises(DescriptionError, match=rf"f:2:[0-9]+: {said}"):
         analyze(description)
-    assert process_time() - started < 1
 
 
 def test_sums_of_many_plain_terms_stay_within_the_budget() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,8 @@ from tofu.partitioner.layouts.copies import Copy
 from tofu.partitioner.layouts.forms import At, Cut, Follow, Form, Parts, Spread
 from tofu.partitioner.plans.form_document import encode_form
 from tofu.partitioner.plans.written_plan import WrittenPlan, decode_written_plan, read_written_plan
+
+from ...hangs import no_hang
 
 EVERYWHERE = (None, None)
 
@@ -200,10 +201,8 @@ def test_wrong_content_is_refused_with_its_place(document: Any, says: str, tmp_p
 def test_broken_files_are_refused_at_once(name: str, text: str, says: str, tmp_path: Path) -> None:
     path = tmp_path / name
     path.write_bytes(text.encode(errors="surrogateescape"))
-    begin = time.process_time()
-    with pytest.raises(PlanError, match=says) as raised:
+    with no_hang(), pytest.raises(PlanError, match=says) as raised:
         read_written_plan(path, 4)
-    assert time.process_time() - begin < 1
     assert repr(str(path)) in str(raised.value)
 
 

@@ -20,7 +20,7 @@ from .forked import forked, results
 from .test_same_bits import values_for
 
 COUNT = 4
-KILLED_SECONDS = 3.0
+KILLED_SECONDS = 10.0
 """A second, and what a busy machine adds."""
 
 
