@@ -229,9 +229,7 @@ def test_nested_remainders_are_bound_or_refused_at_once(step: str, tail: str) ->
             if depth == 3:
                 analyze(description).bind({"a": (1000,)})
             else:
-                with pytest.raises(
-                    DescriptionError, match=r"bounds of this index take [0-9,]+ operations"
-                ):
+                with pytest.raises(DescriptionError, match=r"bounds of this index take [0-9,]+ operations"):
                     analyze(description)
 
 
