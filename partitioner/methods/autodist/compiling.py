@@ -85,7 +85,7 @@ def compile_strategy(graph: Graph, workers: int, strategy: SyncStrategy, base: P
             continue
         how = strategy.variables[name]
         pieces = cut_in_pieces(name, variable.tensor.shape, how, read, held)
-        made.synchronise(variable, pieces, how.factors)
+        made.synchronise(variable, pieces, how.factors or how.rewrite.sums_where_held)
         if how.part_rewrites:
             made.hold_parts(variable, how, pieces)
         if how.rows:
@@ -173,8 +173,8 @@ class _Synchronised:
                     found.update(dict.fromkeys(zip(needed.workers, needed.regions, strict=True)))
         return list(found)
 
-    def synchronise(self, variable: TrainedVariable, pieces: Sequence[SyncPiece], factors: bool) -> None:
-        """Hold, update and copy a variable as its pieces say."""
+    def synchronise(self, variable: TrainedVariable, pieces: Sequence[SyncPiece], where_held: bool) -> None:
+        """Hold, update and copy a variable as its pieces say, with its gradient in terms or `where_held`."""
         tensor, base = variable.tensor, self._base
         whole: Region = tuple((0, extent) for extent in tensor.shape)
         home = home_form(pieces, whole, base.workers, base.factors)
@@ -187,7 +187,7 @@ class _Synchronised:
         kept = copy_forms(pieces, whole, base.workers, base.factors)
         if kept and variable.readers:
             self._copies[tensor.name] = self._copies_of(kept, variable.readers)
-        if factors:
+        if where_held:
             self._compute_where_held(variable, pieces, layout)
         levels = two_levels(tensor.name, pieces, self._groups)
         if levels is not None:
