@@ -1,6 +1,6 @@
 """Synchronisation: the fast model against simulation, merged groups, and found strategies against builders.
 
-    python -m benchmarks.sync [--only ranking|measured|groups|found|trials] [--save FILE]
+    python -m benchmarks.sync [--only ranking|measured|groups|found|trials|transfer] [--save FILE]
 
 *Ranking*: 200 strategies that AutoDist's guided sampler draws, on two simulated machines. `pairs` is the part
 of all pairs of different times that the fast model puts into the simulator's order. `ratio` has the least,
@@ -16,6 +16,10 @@ the paper. `merging` is the time of groups of 1 over that of the best size, `all
 
 *Trials*: the best time after a number of trials, by AutoDist's loop and by drawing at random, with three
 seeds, next to `auto`; and how well a ranker that was fitted for one graph ranks 40 strategies of others.
+
+*Transfer*: for each graph the part of pairs that a ranker puts in order which was fitted to strategies of all
+other graphs, next to one that was fitted to other strategies of the same graph. Times are relative to those
+of plain all-reduces.
 """
 
 from __future__ import annotations
@@ -187,6 +191,32 @@ def trials() -> Iterator[Row]:
         yield {"fitted_for": "alexnet", "ranks": model, "pairs": round(ranker.accuracy(rows, seconds), 4)}
 
 
+def transfer() -> Iterator[Row]:
+    machine, workers, half = tofu.machines.load("2x-k80-node"), 8, 40
+    rows, seconds = {}, {}
+    for model in ("mlp", "lenet", "alexnet", "vgg-11", "resnet-18"):
+        graph = graph_of(model, 64)
+        trying, fast = modelled(graph, machine, workers)
+        plain = trying.simulated(PLAIN, all_reduce(graph, workers, chunk_size=1))[0].seconds
+        draw = Random(700)
+        strategies = [sample(graph, workers, draw) for _ in range(2 * half)]
+        rows[model] = np.array([features(fast, each) for each in strategies])
+        seconds[model] = np.array([trying.simulated("drawn", each)[0].seconds / plain for each in strategies])
+    for model in rows:
+        others = [other for other in rows if other != model]
+        held_out = Ranker().fitted(
+            np.concatenate([rows[other] for other in others]),
+            np.concatenate([seconds[other] for other in others]),
+        )
+        own = Ranker().fitted(rows[model][:half], seconds[model][:half])
+        yield {
+            "ranks": model,
+            "fitted_for_others": round(held_out.accuracy(rows[model][half:], seconds[model][half:]), 4),
+            "fitted_for_it": round(own.accuracy(rows[model][half:], seconds[model][half:]), 4),
+            "strategies": half,
+        }
+
+
 if __name__ == "__main__":
     parts = {
         "ranking": ranking,
@@ -194,5 +224,6 @@ if __name__ == "__main__":
         "groups": groups,
         "found": found,
         "trials": trials,
+        "transfer": transfer,
     }
     record_parts(parts, __doc__)

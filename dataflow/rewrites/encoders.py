@@ -77,6 +77,11 @@ class Rewrite:
             raise GraphError(f"a gradient cannot be delayed by {self.delay} iterations; use 0 or more")
 
     @property
+    def of_samples(self) -> bool:
+        """Whether it takes a gradient from each worker, of that worker's samples."""
+        return self.encoder is not None or self.parts is not None
+
+    @property
     def sums_where_held(self) -> bool:
         """Whether everyone who holds the gradient sums it, from what all workers send."""
         return isinstance(self.encoder, TopK)
