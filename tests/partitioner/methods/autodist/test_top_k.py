@@ -83,7 +83,9 @@ def test_parts_have_encoders_of_their_own() -> None:
     how = Synchronisation(
         (Server(1), AllReduce()), Partition(0, rows), part_rewrites=(Rewrite(), Rewrite(TopK(4)))
     )
-    found = learned(compile_strategy(linear(), 2, SyncStrategy({"fc_weight": how})))
+    plan = compile_strategy(linear(), 2, SyncStrategy({"fc_weight": how}))
+    assert plan.cost_bytes == 8 * (2 * INPUTS + 2 * (4 + 4)), "a row both ways, and places and values"
+    found = learned(plan)
     largest = Largest(2, 4)
 
     def exchange(local: list[Values]) -> Values:
