@@ -1,4 +1,4 @@
-"""Passes over operations: drop the dead ones, move weight updates forward, order them by what they wait for."""
+"""Passes over operations: drop the dead ones, move weight updates forward, order by what each waits for."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Find operations that could be one: those that share an input, and those whose results are only summed.
 
-    siblings    the same bound operator for each, and the same tensor as one input: products of all time steps
-                with a weight; queries, keys and values from the same activations
-    terms       the same bound operator for each, and all that reads the results adds them up: the gradients of
-                a weight from all time steps
+    siblings    the same bound operator for each, and the same tensor as one input: products of all time
+                steps with a weight; queries, keys and values from the same activations
+    terms       the same bound operator for each, and the results are only added up: the gradients of a
+                weight from all time steps
 
 Operators are compared by what they are bound to, never by name.
 """
@@ -26,7 +26,7 @@ class Candidate:
     """The indices of the operations, in the order of the graph; two or more."""
 
     total: int | None = None
-    """The tensor that is the sum of what the members make, and perhaps of other tensors; None for siblings."""
+    """The tensor that is the sum of what the members make, and perhaps of others; None for siblings."""
 
 
 def candidates(graph: Graph) -> list[Candidate]:
@@ -36,7 +36,7 @@ def candidates(graph: Graph) -> list[Candidate]:
 
 
 def _fits(graph: Graph, operation: Operation) -> bool:
-    """Tell whether an operation has a derived kernel, one result of its own, and reads nothing that changes."""
+    """Tell whether an operation has a derived kernel and one result, which overwrites nothing."""
     bound = operation.bound
     return (
         operation.phase is not Phase.UPDATE
@@ -53,7 +53,7 @@ def _siblings(operations: Sequence[Operation]) -> Iterator[Candidate]:
     groups: dict[tuple[object, ...], list[int]] = defaultdict(list)
     for operation in operations:
         for place, _ in operation.bound.read_places:
-            key = (operation.bound, operation.phase, place, operation.inputs[place])
+            key = (operation.bound, operation.phase, operation.micro_batch, place, operation.inputs[place])
             groups[key].append(operation.index)
     for members in groups.values():
         if len(members) > 1:
@@ -78,7 +78,8 @@ def _sums(graph: Graph, operations: Sequence[Operation]) -> Iterator[Candidate]:
         groups: dict[tuple[object, ...], list[int]] = defaultdict(list)
         for term in addition_tree(additions[total], inner.get)[1]:
             if term in fit and reads[term] == 1:
-                groups[fit[term].bound, fit[term].phase].append(fit[term].index)
+                made = fit[term]
+                groups[made.bound, made.phase, made.micro_batch].append(made.index)
         for members in groups.values():
             if len(members) > 1:
                 yield Candidate(tuple(sorted(members)), total)

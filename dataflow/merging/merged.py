@@ -17,7 +17,7 @@ first. Bytes that are touched:
     terms      before  inputs and result of every member; three times the result for each addition
                after   inputs and result of the new operation; twice each new stack
 
-Implemented in: `candidates` (which operations), `_Merging._saving` (the bytes), `_Merging._merge` (the graph).
+Implemented in: `candidates` (the groups), `_Merging._saving` (the bytes), `_Merging._merge` (the graph).
 """
 
 from __future__ import annotations
@@ -44,7 +44,10 @@ MOST_PARTS = 64
 
 @gc_paused()
 def merged(graph: Graph) -> Graph:
-    """Return the graph with operations merged where fewer bytes are touched then."""
+    """Return the graph with operations merged where fewer bytes are touched then.
+
+    It is the same graph if that is nowhere.
+    """
     return _Merging(graph).run()
 
 
@@ -110,6 +113,8 @@ class _Merging:
                     self._merge(group)
                     found = True
             waiting = [each for each in waiting if self._group(each) is not None]
+        if self._next == len(self._graph.operations):
+            return self._graph
         numbers = sorted(self._operations)
         operations = [self._operations[number] for number in numbers]
         ordered = dependency_order(self._tensors, operations, [self._places[number] for number in numbers])
@@ -119,7 +124,7 @@ class _Merging:
         )
 
     def _group(self, candidate: Candidate) -> _Group | None:
-        """Return the group of a candidate; None if a member was merged already, or there is nothing to stack."""
+        """Return the group of a candidate; None if a member is gone, or nothing is to be stacked."""
         if any(number not in self._operations for number in candidate.members):
             return None
         members = [self._operations[number] for number in candidate.members]
@@ -145,7 +150,7 @@ class _Merging:
         )
 
     def _order(self, stacked: Mapping[str, tuple[int, ...]]) -> list[int]:
-        """Return the order of members in which a stack exists already, else that of their earliest tensors."""
+        """Return the order of members in which a stack exists, else that of their earliest tensors."""
         for given in stacked.values():
             known = self._stacks.get(frozenset(given))
             if known is not None and len(known.parts) == len(given):
@@ -209,7 +214,8 @@ class _Merging:
         place = min(self._places[each.index] for each in group.members)
         description = first.bound.description
         part = unused(description, PART)
-        inputs = {**group.shared, **{n: self._stack(parts, place, first) for n, parts in group.stacked.items()}}
+        stacks = {each: self._stack(parts, place, first) for each, parts in group.stacked.items()}
+        inputs = {**group.shared, **stacks}
         name = f"merged({_common_name(group.members)})"
         for each in group.members:
             self._remove(each)
@@ -267,11 +273,11 @@ class _Merging:
         operation = self._operations[number]
         return operation if is_addition(operation.bound.description) else None
 
-    def _make(
-        self, name: str, stage: Stage, inputs: Mapping[str, int], place: int, like: Operation
-    ) -> int:
+    def _make(self, name: str, stage: Stage, inputs: Mapping[str, int], place: int, like: Operation) -> int:
         """Add an operation and the tensor that it makes, of the role and type of what another makes."""
-        (shape,) = stage.bind({each: self._tensors[index].shape for each, index in inputs.items()}).output_shapes
+        (shape,) = stage.bind(
+            {each: self._tensors[index].shape for each, index in inputs.items()}
+        ).output_shapes
         tensor = self._tensors[like.outputs[0]]
         made = Tensor(
             len(self._tensors), _taken(self._tensor_names, name), shape, _role(tensor), tensor.dtype
@@ -297,7 +303,7 @@ class _Merging:
         self._next += 1
         self._places[number] = place
         name = _taken(self._operation_names, name)
-        self._enter(Operation(number, name, bound, given, outputs, like.phase))
+        self._enter(Operation(number, name, bound, given, outputs, like.phase, None, like.micro_batch))
         return number
 
     def _enter(self, operation: Operation) -> None:

@@ -25,7 +25,7 @@ from ...operators.stages.bound_operator import BoundOperator
 from ...operators.stages.stage import derived
 from ...tdl import ast
 from ...tdl.ast import Reducer
-from ...tdl.traverse import Node, substitute, transform, variable_names, walk
+from ...tdl.traverse import Node, substitute, transform
 from ..graph import Operation
 from .edit import GraphEdit
 from .lifted import applied, unused, with_first
