@@ -16,6 +16,7 @@ from .options import (
     dtype_option,
     examples,
     json_option,
+    merge_option,
     method_option,
     recompute_option,
     unroll_option,
@@ -100,6 +101,7 @@ if TYPE_CHECKING:
 @accumulate_option(default=1)
 @unroll_option(default=False)
 @recompute_option(default=1)
+@merge_option
 @click.option(
     "--device",
     type=click.Choice(["cpu", "gpu"]),
@@ -145,6 +147,7 @@ def command(
     accumulate: int,
     unroll: bool,
     recompute: int,
+    merge: bool,
     device: str,
     run_in: ProcessOptions,
     eager: bool,
@@ -197,6 +200,7 @@ def command(
         accumulate,
         unroll,
         recompute,
+        merge,
         memory,
         checkpoint,
         resume,

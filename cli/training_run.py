@@ -118,6 +118,9 @@ class Run:
     recompute: int
     """The number of segments whose activations are computed again."""
 
+    merge: bool
+    """Whether operations that do the same to several tensors may be one."""
+
     memory: str | None
     """The memory that each worker may use, such as `2GB`; None for any."""
 
@@ -234,6 +237,7 @@ class Run:
             dtype=self.devices.dtype,
             loss_scale=self.devices.loss_scale,
             recompute=self.recompute,
+            merge=self.merge,
         )
 
     def _start(self, executor: Executor, steps: int) -> Start:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from ....dataflow.graph import Graph
+from ....dataflow.merging.merged import merged
 from ....dataflow.rewrites.encoders import NO_REWRITE, Rewrite
 from ....dataflow.rewrites.rewriting import rewritten
 from ....errors import PlanError
@@ -26,10 +27,13 @@ class Rewriting(Protocol):
 def rewrite(graph: Graph, workers: int, of: Rewriting) -> Graph:
     """Return the graph that a strategy trains, or the one that its plan is for, from a training graph.
 
-    It is the same graph if no gradient is encoded or delayed. Raises GraphError for what cannot be rewritten.
+    It is the same graph if no gradient is encoded or delayed, and no operation is merged. Raises GraphError
+    for what cannot be rewritten.
     """
     require_graph(graph)
     require_workers(workers)
+    if isinstance(of, Plan) and of.merged:
+        graph = merged(graph)
     changes = {name: each for name, each in of.rewrites.items() if each != NO_REWRITE}
     if not changes:
         return graph
