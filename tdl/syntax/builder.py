@@ -1,7 +1,8 @@
 """Build the syntax tree from lark's parse tree.
 
 The builder decides what a name stands for if the header and the form alone say it: an attribute, a reducer,
-`pad`, an opaque function, a constant. The checker finds out later whether names are bound and ranks agree.
+`pad`, an opaque function, a constant, a scalar stage. The checker finds out later whether names are bound and
+ranks agree.
 The builder raises nothing: it collects complaints and puts a placeholder in the tree, so that the rest is
 still checked. It works bottom-up and iteratively, so the depth of the text does not matter.
 """
@@ -14,9 +15,12 @@ from typing import TYPE_CHECKING
 from ...support.wording import suggestion
 from .. import advice, ast
 from ..ast import AnyReducer, CustomReducer, Expression, Index, Lambda, Reducer, Span
+from ..constants import Constants, is_constant
+from ..extremes import EXTREMES, position
 from ..functions import CONSTANTS, FUNCTIONS
 from ..source import Diagnostic
 from .header import is_tree, read_number, read_parameters, span_of
+from .layout import MAX_TOKENS
 from .parts import (
     Declaration,
     Failed,
@@ -38,7 +42,7 @@ if TYPE_CHECKING:
 
 _NOT_RECURSIVE = "a description cannot be recursive"
 _DECLARING = frozenset({"Opaque", "Reducer"})
-LANGUAGE: frozenset[str] = frozenset({"pad", *_DECLARING, *Reducer, *FUNCTIONS, *CONSTANTS})
+LANGUAGE: frozenset[str] = frozenset({"pad", *_DECLARING, *Reducer, *EXTREMES, *FUNCTIONS, *CONSTANTS})
 """The words that have a meaning without a declaration."""
 
 BINARY_OPERATORS = {
@@ -68,6 +72,8 @@ class TreeBuilder:
         self.diagnostics: list[Diagnostic] = []
         self.opaques: dict[str, Span] = {}
         self.reducers: dict[str, CustomReducer] = {}
+        self.constants = Constants(MAX_TOKENS)
+        self._scalars: set[str] = set()
         self._operator = ""
         self._attributes: frozenset[str] = frozenset()
 
@@ -134,16 +140,21 @@ class TreeBuilder:
         name, value = statement.children
         if _declared(value) == "Reducer":
             return None
-        built = self._build(value)
-        if isinstance(built, Lambda):
-            return ast.NamedStage(str(name), built, span_of(statement))
-        if not isinstance(built, Declaration):
-            self._complain(
-                f"'{name}' is not a stage, an opaque function or a reducer",
-                built.span,
-                "write name = lambda ...: ..., name = Opaque() or name = Reducer(...)",
-            )
-        return None
+        built, span = self._build(value), span_of(statement)
+        if isinstance(built, Declaration):
+            return None
+        if not isinstance(built, Lambda):
+            expression = self._expression(built)
+            if is_constant(expression) and name in self.constants.named:
+                self._complain(f"'{name}' is declared twice", span, "delete one declaration")
+                return None
+            if is_constant(expression):
+                self.constants.define(str(name), expression, span)
+                return None
+            built = Lambda((), expression, built.span)
+        if not built.variables:
+            self._scalars.add(str(name))
+        return ast.NamedStage(str(name), built, span)
 
     def _result(self, child: ParseTree | Token) -> Returned:
         built = self._build(child)
@@ -220,6 +231,10 @@ class TreeBuilder:
                 return ast.Number(CONSTANTS[name], span)
             case Name(name=name, span=span) if name in self._attributes:
                 return ast.Attribute(name, span=span)
+            case Name(name=name, span=span) if name in self.constants.named:
+                return self.constants.value(name, span, self.diagnostics)
+            case Name(name=name, span=span) if name in self._scalars:
+                return ast.Element(name, (), span)
             case Name(name=name, span=span):
                 return ast.Variable(name, span)
             case ast.Binder() | Listing():
@@ -265,8 +280,10 @@ class TreeBuilder:
                 return self._reduce(self.reducers[name], arguments, span)
             case Name(name=name) if name in set(Reducer):
                 return self._reduce(Reducer(name), arguments, span)
+            case Name(name=name) if name in EXTREMES:
+                return self._position(name, arguments, span)
             case Name(name=name) if name not in FUNCTIONS and any(isinstance(a, Lambda) for a in arguments):
-                hint = suggestion(name, (*Reducer, *self.reducers)) or advice.FUNCTIONS.get(name)
+                hint = suggestion(name, (*Reducer, *EXTREMES, *self.reducers)) or advice.FUNCTIONS.get(name)
                 hint = hint or f"declare it: {name} = Reducer(lambda a, b: ..., identity)"
                 return self._complain(f"unknown reducer '{name}'", span, hint)
             case Name(name=name):
@@ -289,6 +306,16 @@ class TreeBuilder:
                 f"write {reducer}(lambda i: ...) with the variables to reduce over",
             )
         return ast.ReducerCall(reducer, arguments[0].variables, arguments[0].body, span)
+
+    def _position(self, name: str, arguments: tuple[Part, ...], span: Span) -> Part:
+        match arguments:
+            case (Lambda(variables=(ast.Binder(star=False),)) as over,):
+                if not self.constants.repeat(over.body, span, self.diagnostics):
+                    return Failed(span)
+                return position(EXTREMES[name], over, self.text, span)
+            case _:
+                message = f"{name} expects one lambda of one variable"
+                return self._complain(message, span, f"write {name}(lambda i: ...)")
 
     def _pad(self, arguments: tuple[Part, ...], span: Span) -> Part:
         if len(arguments) != 2:

@@ -40,12 +40,19 @@ def parse(text: str, origin: str = "<string>", first_line: int = 1, *, bounded: 
     tree = _parse_tree(source, "description", bounded=bounded)
     builder = TreeBuilder(text)
     description = builder.description(tree)
-    bodies = (reducer.body for reducer in builder.reducers.values())
+    bodies = [reducer.body for reducer in builder.reducers.values()]
+    bodies += [constant.value for constant in builder.constants.named.values()]
     for value in (*bodies, *(stage.value for stage in description.stages), *description.outputs):
         _limit_depth(source, value)
     complaints = [
         *builder.diagnostics,
-        *check(description, builder.opaques, builder.reducers, complete=not builder.diagnostics),
+        *check(
+            description,
+            builder.opaques,
+            builder.reducers,
+            builder.constants,
+            complete=not builder.diagnostics,
+        ),
     ]
     complaints = complaints or (_check_canonical(description) if bounded else [])
     if complaints:

@@ -154,6 +154,35 @@ FORMS = {
 
 FOLD = "def f(x, *, n=1):\n    Fold = Reducer(%s)\n    return lambda i: Fold(lambda k: x[i, k]) + n"
 
+STATEMENTS = {
+    "constant of an index variable": "def f(a):\n    half = i + 1\n    return lambda i: a[half]",
+    "constant of a tensor": "def f(a):\n    half = a\n    return lambda i: a[i] * half",
+    "constant of a shape": "def f(a):\n    s = a.shape\n    return lambda i: a[i] * s",
+    "constant of a later constant": "def f(a):\n    c = d\n    d = 3\n    return lambda i: a[i] * c",
+    "constant of itself": "def f(a):\n    c = c + 1\n    return lambda i: a[i] * c",
+    "constant twice": "def f(a):\n    c = 2\n    c = 3\n    return lambda i: a[i] * c",
+    "constant and stage": "def f(a):\n    c = 2\n    c = lambda i: a[i]\n    return lambda i: a[i] * c[i]",
+    "constant named like a tensor": "def f(a):\n    a = 2\n    return lambda i: a[i]",
+    "variable named like a constant of the text": "def f(a):\n    c = 2\n    return lambda c: a[c]",
+    "fraction as an extent": "def f(a):\n    c = 1 / 2\n    return lambda i=c: a[i]",
+    "division by a constant of zero": "def f(a):\n    c = 0\n    return lambda i: a[i] // c",
+    "constant returned": "def f(a):\n    c = 2\n    return c",
+    "constants too long": "def f(a):\n    c0 = 2 + 2\n"
+    + "".join(f"    c{n + 1} = c{n} + c{n}\n" for n in range(40))
+    + "    return lambda i: a[i] * c40",
+    "scalar stage with indices": "def f(a):\n    m = Sum(lambda i: a[i])\n    return lambda i: m[i]",
+    "scalar stage of a free variable": "def f(a):\n    m = a[j]\n    return lambda i: a[i] * m",
+    "scalar stage not used": "def f(a):\n    m = Sum(lambda i: a[i])\n    return lambda i: a[i]",
+    "positions of positions": "def f(a):\n    return lambda i: "
+    + "".join(f"ArgMax(lambda k{n}: a[k{n}] + " for n in range(40))
+    + "1"
+    + ")" * 40,
+    "position of several variables": "def f(a):\n    return lambda i: ArgMax(lambda j, k: a[j, k])",
+    "position over a star": "def f(a):\n    return lambda i: ArgMin(lambda *j: a[*j])",
+    "position of an element": "def f(a):\n    return lambda i: ArgMax(a[i])",
+    "position over an unknown extent": "def f(a):\n    return lambda i: ArgMax(lambda k: a[i])",
+}
+
 REDUCERS = {
     "not commutative": FOLD % "lambda a, b: a - b, 0",
     "not associative": FOLD % "lambda a, b: (a + b) / 2, 0",
@@ -239,6 +268,7 @@ INDICES = {
 }
 
 GROUPS = {
+    "statements": STATEMENTS,
     "text": TEXT,
     "names": NAMES,
     "forms": FORMS,
