@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar, overload
 
 from .. import tdl
+from ..analyzer.strategies.automatic_stages import with_stages
 from ..errors import DescriptionError, OperatorError
 from ..support.opened_files import open_regular
 from ..tdl import Max, Min, Opaque, Prod, Reducer, Sum, ast
@@ -109,7 +110,10 @@ def operator_of(
     opaque: Mapping[str, Callable[..., Any]] = NO_FUNCTIONS,
     kernel: Kernel | None = None,
 ) -> Operator:
-    """Return a description as an operator: its keyword-only parameters are the attributes."""
+    """Return a description as an operator: its keyword-only parameters are the attributes.
+
+    Reducers that can be split only as stages become stages, unless a kernel computes all of the last stage.
+    """
     unknown = [name for name in opaque if name not in description.opaques]
     if unknown:
         declared = ", ".join(description.opaques) or "none"
@@ -124,6 +128,8 @@ def operator_of(
         )
     if kernel is not None:
         check_kernel(description.name, kernel)
+    else:
+        description = with_stages(description)
     names = description.tensor_names
     count = len(description.outputs)
     return Operator(

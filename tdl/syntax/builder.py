@@ -283,7 +283,7 @@ class TreeBuilder:
             case Name(name=name) if name in EXTREMES:
                 return self._position(name, arguments, span)
             case Name(name=name) if name not in FUNCTIONS and any(isinstance(a, Lambda) for a in arguments):
-                hint = suggestion(name, (*Reducer, *EXTREMES, *self.reducers)) or advice.FUNCTIONS.get(name)
+                hint = advice.FUNCTIONS.get(name) or suggestion(name, (*Reducer, *EXTREMES, *self.reducers))
                 hint = hint or f"declare it: {name} = Reducer(lambda a, b: ..., identity)"
                 return self._complain(f"unknown reducer '{name}'", span, hint)
             case Name(name=name):

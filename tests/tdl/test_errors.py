@@ -87,6 +87,7 @@ NAMES = {
     "unknown tensor": "def f(data): return lambda i: dta[i]",
     "unknown tensor, nothing near": "def f(data): return lambda i: data[i] + w[i]",
     "unknown function": HEAD + "lambda i: tnah(a[i])",
+    "softmax of a lambda": HEAD + "lambda i: softmax(lambda k: a[i, k])",
     "function of Python": HEAD + "lambda i: max(a[i], 0)",
     "unknown function, nothing near": HEAD + "lambda i: qqq(a[i])",
     "function of a module": HEAD + "lambda i: np.exp(a[i])",
