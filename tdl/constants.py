@@ -12,7 +12,7 @@ from itertools import islice
 
 from .ast import Element, Expression, Number, OpaqueElement, ReducerCall, Span
 from .source import Diagnostic
-from .traverse import walk
+from .traverse import Node, walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ def is_constant(value: Expression) -> bool:
 
 
 @dataclass(slots=True)
-class Constants:
+class NamedConstants:
     """The constants of one text, while it is built."""
 
     limit: int
@@ -45,6 +45,7 @@ class Constants:
     """The names that stand somewhere."""
 
     _repeated: int = 0
+    """The words and symbols repeated so far."""
 
     def define(self, name: str, value: Expression, span: Span) -> None:
         """Add a constant."""
@@ -56,8 +57,8 @@ class Constants:
         value = self.named[name].value
         return value if self.repeat(value, span, diagnostics) else Number(1, span)
 
-    def repeat(self, value: Expression, span: Span, diagnostics: list[Diagnostic]) -> bool:
-        """Return whether an expression may stand in one more place.
+    def repeat(self, value: Node, span: Span, diagnostics: list[Diagnostic]) -> bool:
+        """Return whether an expression or stage may stand in one more place.
 
         Complain once if all that is repeated is longer than a text may be: it may double with every line.
         """

@@ -183,7 +183,7 @@ def _linked(pieces: Sequence[set[_Dimension]]) -> bool:
 
 
 def _small(free: Sequence[str], within: ast.Lambda, inside: Iterable[Node]) -> bool:
-    """Return whether a stage of these variables is no larger than the lambda's result or a tensor read."""
+    """Return whether a stage of these variables fits into the result of the lambda or into a tensor read."""
     if {*free} <= {binder.name for binder in within.variables}:
         return True
     elements = (node for node in inside if isinstance(node, ast.Element))

@@ -34,7 +34,7 @@ from ..ast import (
     Unary,
     Variable,
 )
-from ..constants import Constants
+from ..constants import NamedConstants
 from ..extremes import EXTREMES
 from ..functions import CONSTANTS, FUNCTIONS
 from ..reducers import check_promise, check_reducer_body
@@ -53,7 +53,7 @@ def check(
     description: Description,
     opaques: Mapping[str, Span],
     reducers: Mapping[str, CustomReducer],
-    constants: Constants,
+    constants: NamedConstants,
     complete: bool = True,
 ) -> list[Diagnostic]:
     """Return all complaints about a description.
@@ -75,7 +75,7 @@ class _Checker:
         description: Description,
         opaques: Mapping[str, Span],
         reducers: Mapping[str, CustomReducer],
-        constants: Constants,
+        constants: NamedConstants,
         complete: bool,
     ) -> None:
         self.description = description

@@ -30,7 +30,6 @@ TEXT = {
     "nothing returned": "def f(a):\n    return\n",
     "expression returned": HEAD + "a",
     "reducer returned": HEAD + "Sum(lambda i: a[i])",
-    "two functions": HEAD + "lambda i: a[i]\ndef g(a): return lambda i: a[i]",
     "statement after return": HEAD + "lambda i: a[i]\nb = lambda i: a[i]",
     "not a function": "import os",
     "null character": HEAD + "lambda i: a[i]\0",
@@ -184,6 +183,47 @@ STATEMENTS = {
     "position over an unknown extent": "def f(a):\n    return lambda i: ArgMax(lambda k: a[i])",
 }
 
+CALLEES = (
+    "def softmax(x):\n    top = lambda: Max(lambda k: x[k])\n"
+    "    return lambda j: exp(x[j] - top) / Sum(lambda k: exp(x[k] - top))\n"
+    "def scaled(x, *, by):\n    return lambda *i: x[*i] * by\n"
+    "def both(x):\n    return lambda i: x[i], lambda i: -x[i]\n"
+    "def hidden(x):\n    F = Opaque()\n    return lambda i: F(x[:])[i]\n"
+    "def first(x):\n    return lambda i=x.shape[1]: i\n"
+)
+
+CALLS = {
+    name: f"{CALLEES}def f(a):\n    return {result}"
+    for name, result in {
+        "call without indices": "lambda i: softmax(a)",
+        "too many tensors": "lambda i: softmax(a, a)[i]",
+        "unknown attribute": "lambda i: softmax(a, axis=1)[i]",
+        "attribute without a value": "lambda i: scaled(a)[i]",
+        "attribute that depends on data": "lambda i: scaled(a, by=a[i])[i]",
+        "attribute that depends on a variable": "lambda i: scaled(a, by=i)[i]",
+        "slice at a shifted index": "lambda i: softmax(a[i + 1, :])[i]",
+        "slice of too many dimensions": "lambda i: softmax(a[:, :])[i]",
+        "slice without the dimension that is asked for": "lambda i: first(a[:])[i]",
+        "slice at an unknown variable": "lambda i: softmax(a[j, :])[i]",
+        "stars over dimensions that are apart": "lambda i, j, k: scaled(a[:, i, :], by=2)[j, k]",
+        "value in place of a tensor": "lambda i: softmax(exp(a[i]))[i]",
+        "unknown tensor in a call": "lambda i: softmax(aa)[i] + a[i]",
+        "description with several outputs": "lambda i: both(a)[i]",
+        "description with an opaque function": "lambda i: hidden(a)[i]",
+        "description not called": "lambda i: softmax + a[i]",
+        "attribute of a function": "lambda i: exp(by=a[i])",
+    }.items()
+} | {
+    "two descriptions of one name": "def f(a):\n    return lambda i: a[i]\n" * 2,
+    "call of a later description": "def f(a):\n    return lambda i: g(a)[i]\n"
+    "def g(a):\n    return lambda i: a[i]",
+    "calls that double": "def g0(a):\n    return lambda i: a[i]\n"
+    + "".join(
+        f"def g{n}(a):\n    s = lambda i: g{n - 1}(a)[i]\n    return lambda i: g{n - 1}(s)[i]\n"
+        for n in range(1, 13)
+    ),
+}
+
 REDUCERS = {
     "not commutative": FOLD % "lambda a, b: a - b, 0",
     "not associative": FOLD % "lambda a, b: (a + b) / 2, 0",
@@ -269,6 +309,7 @@ INDICES = {
 }
 
 GROUPS = {
+    "calls": CALLS,
     "statements": STATEMENTS,
     "text": TEXT,
     "names": NAMES,
