@@ -57,8 +57,9 @@ def command(
 ) -> None:
     """Show OPERATOR's description, its strategies, and the regions that each worker reads.
 
-    OPERATOR is a library operator by its MXNet name, a file `name.tdl`,
-    `name.tdl:description` for one of several in a file, or `file.py:function` for a function under @tofu.op. Without --shape and --set a small example is shown.
+    OPERATOR is a library operator by its MXNet name, a file `name.tdl`, `name.tdl:description` for one of
+    several in a file, or `file.py:function` for a function under @tofu.op. Without --shape and --set a small
+    example is shown.
     """
     from ..operators.audit.subjects import complete_shapes
     from ..reports import strategies
