@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ..runtime.interrupts import Terminated
 from . import candidates
 from .data_options import data_options
-from .ending import Interrupted
+from .ending import stopped
 from .options import (
     accumulate_option,
     check_unroll,
@@ -74,7 +75,7 @@ if TYPE_CHECKING:
 @click.option(
     "--checkpoint",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Save the run in this folder, after every epoch and on Ctrl-C.",
+    help="Save the run in this folder, after every epoch, on Ctrl-C and on SIGTERM.",
 )
 @click.option("--resume", is_flag=True, help="Continue from the newest checkpoint in the folder.")
 @click.option(
@@ -208,8 +209,8 @@ def command(
     with Several(_reports(screen, as_json, log, plot, appended) if first else []) as reports:
         try:
             run.train(reports, screen)
-        except KeyboardInterrupt as error:
-            raise Interrupted(run.kept()) from error
+        except (KeyboardInterrupt, Terminated) as error:
+            raise stopped(error, run.kept()) from error
 
 
 def _screen(as_json: bool) -> Screen | None:

@@ -133,7 +133,7 @@ class Control:
             raise ExecutionError(self._verdict)
         try:
             return self._exchanged(purpose.encode(), content)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, SystemExit):
             self.failed(f"{self._names[self._number]} was interrupted")
             raise
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from click.testing import CliRunner, Result
 
 from tofu.cli import ending, main
 from tofu.cli import models as models_command
+from tofu.runtime.interrupts import handled
 
 Tofu = Callable[..., Result]
 
@@ -80,11 +82,22 @@ def test_mistakes_end_in_one_message(arguments: tuple[str, ...], says: str) -> N
     assert done.stderr.count("Error:") == 1
 
 
-def test_an_interrupt_has_its_own_status(monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted() -> tuple[str, ...]:
-        raise KeyboardInterrupt
+@pytest.mark.parametrize(
+    ("number", "status", "says"),
+    [
+        (signal.SIGINT, ending.INTERRUPTED, "interrupted\n"),
+        (signal.SIGTERM, ending.TERMINATED, "terminated\n"),
+    ],
+)
+def test_a_signal_to_stop_has_its_own_status(
+    monkeypatch: pytest.MonkeyPatch, number: signal.Signals, status: int, says: str
+) -> None:
+    def stopped() -> tuple[str, ...]:
+        signal.raise_signal(number)
+        raise AssertionError("the signal did nothing")
 
-    monkeypatch.setattr(models_command.models, "names", interrupted)
-    done = CliRunner().invoke(main, ["models"])
-    assert done.exit_code == ending.INTERRUPTED
-    assert done.stderr == "interrupted\n"
+    with handled((signal.SIGINT,), signal.default_int_handler):  # ignored by programs in the background
+        monkeypatch.setattr(models_command.models, "names", stopped)
+        done = CliRunner().invoke(main, ["models"])
+    assert done.exit_code == status
+    assert done.stderr == says
