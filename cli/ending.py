@@ -8,7 +8,7 @@ from typing import IO, Any, NoReturn
 
 import click
 
-from ..runtime import interrupts
+from ..runtime.interrupts import Terminated
 from ..support.terminal_text import printable
 
 DONE = 0
@@ -39,25 +39,16 @@ class Mistake(click.ClickException):
 
 
 class Interrupted(click.ClickException):
-    """Ctrl-C: says what is kept."""
+    """Ctrl-C or SIGTERM: says what is kept."""
 
-    exit_code = INTERRUPTED
-    word = "interrupted"
+    def __init__(self, error: KeyboardInterrupt | Terminated, kept: str = "") -> None:
+        super().__init__(kept)
+        terminated = isinstance(error, Terminated)
+        self.exit_code = TERMINATED if terminated else INTERRUPTED
+        self._word = "terminated" if terminated else "interrupted"
 
     def show(self, file: IO[Any] | None = None) -> None:
-        click.echo(f"{self.word}; {self.message}" if self.message else self.word, err=True)
-
-
-class Terminated(Interrupted):
-    """SIGTERM: says what is kept."""
-
-    exit_code = TERMINATED
-    word = "terminated"
-
-
-def stopped(error: KeyboardInterrupt | interrupts.Terminated, kept: str = "") -> Interrupted:
-    """Return the ending of a command that a signal has stopped."""
-    return Terminated(kept) if isinstance(error, interrupts.Terminated) else Interrupted(kept)
+        click.echo(f"{self._word}; {self.message}" if self.message else self._word, err=True)
 
 
 def of_file(error: OSError) -> Mistake:

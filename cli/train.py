@@ -10,7 +10,7 @@ import click
 from ..runtime.interrupts import Terminated
 from . import candidates
 from .data_options import data_options
-from .ending import stopped
+from .ending import Interrupted
 from .options import (
     accumulate_option,
     check_unroll,
@@ -98,6 +98,11 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Stop at the first operation whose result is not a number, and name it.",
 )
+@click.option(
+    "--guard-buffers",
+    is_flag=True,
+    help="Stop at an operation that writes outside its buffers, and name it; needs more memory.",
+)
 @accumulate_option(default=1)
 @unroll_option(default=False)
 @recompute_option(default=1)
@@ -143,6 +148,7 @@ def command(
     method: str,
     plan_file: Path | None,
     detect_nan: bool,
+    guard_buffers: bool,
     accumulate: int,
     unroll: bool,
     recompute: int,
@@ -175,6 +181,8 @@ def command(
         raise click.UsageError("--hold-out, --steps, --level, --vocabulary and --resize need --data")
     if resume and checkpoint is None:
         raise click.UsageError("--resume needs --checkpoint, the folder to continue from")
+    if device == "gpu" and guard_buffers:
+        raise click.UsageError("--guard-buffers needs --device cpu")
     if device == "cpu" and (eager or tf32):
         raise click.UsageError("--eager and --tf32 need --device gpu")
     check_unroll(accumulate, unroll)
@@ -195,6 +203,7 @@ def command(
         method,
         plan,
         detect_nan,
+        guard_buffers,
         accumulate,
         unroll,
         recompute,
@@ -210,7 +219,7 @@ def command(
         try:
             run.train(reports, screen)
         except (KeyboardInterrupt, Terminated) as error:
-            raise stopped(error, run.kept()) from error
+            raise Interrupted(error, run.kept()) from error
 
 
 def _screen(as_json: bool) -> Screen | None:
