@@ -22,6 +22,7 @@ from typing import IO
 
 from ...support.processors import processors
 from ..interrupts import SIGNALS, handled
+from ..started_threads import start_all
 from .rendezvous import LISTENER, TOKEN, listening
 
 PARENT = "TOFU_PARENT"
@@ -88,7 +89,7 @@ def end_with_parent(environment: Mapping[str, str]) -> None:
         os.read(parent, 1)
         os._exit(FAILED)
 
-    threading.Thread(target=wait, name="tofu-parent", daemon=True).start()
+    start_all([threading.Thread(target=wait, name="tofu-parent", daemon=True)])
 
 
 def _environment(number: int, count: int, port: int, token: str, parent: int) -> dict[str, str]:
