@@ -71,7 +71,7 @@ class _Commands(click.Group):
         except TofuError as error:
             raise ending.Mistake(str(error)) from error
         except (KeyboardInterrupt, Terminated) as error:
-            raise ending.Interrupted(error) from error
+            raise ending.interrupted(error) from error
         except BrokenPipeError:
             ending.leave_closed_pipe()
         except MemoryError as error:

@@ -39,16 +39,25 @@ class Mistake(click.ClickException):
 
 
 class Interrupted(click.ClickException):
-    """Ctrl-C or SIGTERM: says what is kept."""
+    """Ctrl-C: says what is kept."""
 
-    def __init__(self, error: KeyboardInterrupt | Terminated, kept: str = "") -> None:
-        super().__init__(kept)
-        terminated = isinstance(error, Terminated)
-        self.exit_code = TERMINATED if terminated else INTERRUPTED
-        self._word = "terminated" if terminated else "interrupted"
+    exit_code = INTERRUPTED
+    word = "interrupted"
 
     def show(self, file: IO[Any] | None = None) -> None:
-        click.echo(f"{self._word}; {self.message}" if self.message else self._word, err=True)
+        click.echo(f"{self.word}; {self.message}" if self.message else self.word, err=True)
+
+
+class InterruptedBySystem(Interrupted):
+    """SIGTERM: says what is kept."""
+
+    exit_code = TERMINATED
+    word = "terminated"
+
+
+def interrupted(error: KeyboardInterrupt | Terminated, kept: str = "") -> Interrupted:
+    """Return the ending of a command that a signal has stopped."""
+    return (InterruptedBySystem if isinstance(error, Terminated) else Interrupted)(kept)
 
 
 def of_file(error: OSError) -> Mistake:

@@ -10,7 +10,7 @@ import click
 from ..runtime.interrupts import Terminated
 from . import candidates
 from .data_options import data_options
-from .ending import Interrupted
+from .ending import interrupted
 from .options import (
     accumulate_option,
     check_unroll,
@@ -219,7 +219,7 @@ def command(
         try:
             run.train(reports, screen)
         except (KeyboardInterrupt, Terminated) as error:
-            raise Interrupted(error, run.kept()) from error
+            raise interrupted(error, run.kept()) from error
 
 
 def _screen(as_json: bool) -> Screen | None:

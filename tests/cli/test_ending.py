@@ -17,6 +17,8 @@ from tofu.cli import ending, main
 from tofu.cli import models as models_command
 from tofu.runtime.interrupts import handled
 
+from ..file_sizes import files_of_at_most
+
 Tofu = Callable[..., Result]
 
 
@@ -36,6 +38,35 @@ def test_a_closed_standard_output_is_not_written_to(command: tuple[str, ...]) ->
     script = f'exec "{sys.executable}" -m tofu {" ".join(command)} >&-'
     ended = subprocess.run(["sh", "-c", script], stderr=subprocess.PIPE, text=True, check=False)
     assert (ended.returncode, ended.stderr) == (ending.DONE, "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("plan", "mlp", "-w", "2", "--save", "{0}/plan.json"), "cannot write the plan file"),
+        (("plan", "mlp", "-w", "2", "--report", "{0}/page.html"), "cannot write "),
+        (("describe", "identity", "--draw", "{0}/one.svg"), "cannot write "),
+        (("train", "mlp", "-w", "2", "--epochs", "1", "--checkpoint", "{0}/run"), "cannot be saved"),
+        (("train", "mlp", "-w", "2", "--epochs", "1", "--log", "{0}/log"), "the disk is full"),
+    ],
+)
+def test_a_full_disk_is_one_message(
+    tofu: Tofu, tmp_path: Path, arguments: tuple[str, ...], says: str
+) -> None:
+    with files_of_at_most(40):
+        done = tofu(*(each.format(tmp_path) for each in arguments))
+    assert done.exit_code == ending.MISTAKE
+    assert says in done.stderr
+    assert done.stderr.count("Error:") == 1
+    left = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert [path.read_bytes() for path in left] == [b""] * ("--log" in arguments)
+
+
+def test_standard_output_on_a_full_disk_is_one_message() -> None:
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "tofu", "models"]
+        ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (ending.MISTAKE, "Error: No space left on device\n")
 
 
 def test_a_table_in_a_closed_pipe_ends_likewise(tofu: Tofu, monkeypatch: pytest.MonkeyPatch) -> None:
