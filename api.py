@@ -360,7 +360,8 @@ class Module(module.TrainableModule):
     `12GB`; the search looks for a plan that fits, see `partition`. `dtype` may be float16 or
     bfloat16: large activations and gradients are stored in that type, and gradients are multiplied by
     `loss_scale`. With `recompute` above 1, activations are computed again in the backward pass, in that many
-    segments, see `training_graph`. `merge` is that of `partition`. With `plan` it trains as that plan says,
+    segments, see `training_graph`. `merge` is that of `partition`. With `guard_buffers` a kernel that writes
+    outside its buffers is an error, and no buffers share memory. With `plan` it trains as that plan says,
     which was made for this symbol, batch size, optimizer and number of workers; else PlanError. `plans` holds
     the plan of every graph made so far by the graph's fingerprint.
     """
@@ -379,6 +380,7 @@ class Module(module.TrainableModule):
         eager: bool = False,
         tf32: bool = False,
         detect_nan: bool = False,
+        guard_buffers: bool = False,
         memory: int | str | None = None,
         dtype: str = "float32",
         loss_scale: float | None = None,
@@ -399,6 +401,7 @@ class Module(module.TrainableModule):
                 eager,
                 tf32,
                 detect_nan,
+                guard_buffers,
                 None if self._limit == "unlimited" else self._limit,
                 dtype,
                 loss_scale,

@@ -293,16 +293,16 @@ def _write_page(
     request: Request,
 ) -> None:
     """Write the plan's page, compared with the methods that take seconds."""
-    from ..reports.files import write_whole
     from ..reports.page import render
     from ..reports.page.data import Comparison, page_data
+    from ..support.saved_files import save_whole
 
     slow = slow_methods()
     entries, refused = compared(graph, request, without={*slow, found.method})
     left_out = {method: str(error) for method, error in refused.items()}
     left_out |= {method: "it may take minutes" for method in sorted(slow) if method != found.method}
     page = page_data(graph, found, facts, memory, Comparison(entries, left_out), timeline)
-    write_whole(path, render(page).encode())
+    save_whole(path, render(page).encode())
 
 
 def _compare(model: str, graph: Graph, request: Request, as_json: bool) -> None:

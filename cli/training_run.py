@@ -109,6 +109,9 @@ class Run:
     detect_nan: bool
     """Whether every result is checked for NaN."""
 
+    guard_buffers: bool
+    """Whether writing outside of buffers is an error."""
+
     accumulate: int
     """The number of micro-batches in one update."""
 
@@ -231,6 +234,7 @@ class Run:
             plan=self.plan,
             seed=self.seed,
             detect_nan=self.detect_nan,
+            guard_buffers=self.guard_buffers,
             memory=self.memory,
             eager=self.devices.eager,
             tf32=self.devices.tf32,

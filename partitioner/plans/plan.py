@@ -19,9 +19,9 @@ from ...dataflow.graph import Graph
 from ...dataflow.rewrites.encoders import Rewrite
 from ...errors import GraphError, PlanError
 from ...machines.machine import WORKER_LIMIT
-from ...support.atomic_files import write_whole
 from ...support.document_place import DocumentPlace
 from ...support.notebook_display import NotebookDisplay
+from ...support.saved_files import save_whole
 from ...support.strict_documents import (
     expect_keys,
     number_between,
@@ -363,10 +363,7 @@ def _check_names(what: str, planned: Mapping[str, object], expected: Iterable[st
 
 def write_plan(plan: Plan, path: Path) -> None:
     """Write a plan file, whole or not at all. Raises PlanError if that fails."""
-    try:
-        write_whole(path, encode_plan(plan).encode())
-    except OSError as error:
-        raise PlanError(f"cannot write the plan file {str(path)!r}: {error.strerror}") from error
+    save_whole(path, encode_plan(plan).encode(), "the plan file", PlanError)
 
 
 def read_plan(path: Path) -> Plan:
