@@ -159,7 +159,7 @@ def merge_option(command: Command) -> Command:
         "--merge",
         is_flag=True,
         help="Search a plan as well for the graph in which operations that do the same to several tensors "
-        "are one, such as the products of all time steps with a weight; take it if it is no worse and fits.",
+        "are one, such as the products of all time steps with a weight; take it unless it costs more or does not fit.",
     )(command)
 
 
