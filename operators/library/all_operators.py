@@ -8,6 +8,7 @@ from . import (
     dropout,
     elementwise,
     embedding,
+    gradient_norm,
     initial,
     linear,
     loss,
@@ -64,4 +65,5 @@ OPERATORS = (
     *random.OPERATORS,
     *rnn.OPERATORS,
     *optimizer.OPERATORS,
+    *gradient_norm.OPERATORS,
 )
