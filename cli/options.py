@@ -160,8 +160,8 @@ def dtype_option(default: str | None) -> Callable[[Command], Command]:
         type=click.Choice(["float32", "float16", "bfloat16"]),
         default=default,
         show_default=True,
-        help="On GPUs, the type in which large activations and gradients are stored"
-        + _or_as_planned(default),
+        help="The type in which large activations and gradients are stored; bfloat16 without GPUs needs the "
+        "extra bfloat16" + _or_as_planned(default),
     )
 
 

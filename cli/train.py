@@ -10,6 +10,7 @@ import click
 from . import candidates
 from .data_options import data_options
 from .ending import Interrupted
+from .option_groups import GroupedCommand
 from .options import (
     accumulate_option,
     check_unroll,
@@ -28,8 +29,30 @@ if TYPE_CHECKING:
     from ..reports.training_screen import Screen
 
 
+GROUPS = {
+    "Data": ("data", "hold_out", "steps", "level", "vocabulary", "resize"),
+    "Training": ("epochs", "batch", "learning_rate", "optimizer", "metrics", "seed", "detect_nan"),
+    "Plan and memory": (
+        "workers",
+        "method",
+        "plan_file",
+        "memory",
+        "dtype",
+        "loss_scale",
+        "accumulate",
+        "unroll",
+        "recompute",
+    ),
+    "Devices": ("device", "eager", "tf32"),
+    "Processes": ("processes", "distributed", "transport", "timeout"),
+    "Output": ("checkpoint", "resume", "log", "plot", "as_json"),
+}
+
+
 @click.command(
     "train",
+    cls=GroupedCommand,
+    groups=GROUPS,
     epilog=examples(
         "tofu train mlp",
         "tofu train wresnet --data cifar-10-batches-py --epochs 30 --checkpoint run",
