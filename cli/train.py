@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ..runtime.interrupts import Terminated
 from . import candidates
 from .data_options import data_options
-from .ending import Interrupted
+from .ending import interrupted
 from .option_groups import GroupedCommand
 from .options import (
     accumulate_option,
@@ -17,6 +18,7 @@ from .options import (
     dtype_option,
     examples,
     json_option,
+    merge_option,
     method_option,
     recompute_option,
     unroll_option,
@@ -31,7 +33,16 @@ if TYPE_CHECKING:
 
 GROUPS = {
     "Data": ("data", "hold_out", "steps", "level", "vocabulary", "resize"),
-    "Training": ("epochs", "batch", "learning_rate", "optimizer", "metrics", "seed", "detect_nan"),
+    "Training": (
+        "epochs",
+        "batch",
+        "learning_rate",
+        "optimizer",
+        "metrics",
+        "seed",
+        "detect_nan",
+        "guard_buffers",
+    ),
     "Plan and memory": (
         "workers",
         "method",
@@ -42,6 +53,7 @@ GROUPS = {
         "accumulate",
         "unroll",
         "recompute",
+        "merge",
     ),
     "Devices": ("device", "eager", "tf32"),
     "Processes": ("processes", "distributed", "transport", "timeout"),
@@ -97,7 +109,7 @@ GROUPS = {
 @click.option(
     "--checkpoint",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Save the run in this folder, after every epoch and on Ctrl-C.",
+    help="Save the run in this folder, after every epoch, on Ctrl-C and on SIGTERM.",
 )
 @click.option("--resume", is_flag=True, help="Continue from the newest checkpoint in the folder.")
 @click.option(
@@ -120,9 +132,15 @@ GROUPS = {
     is_flag=True,
     help="Stop at the first operation whose result is not a number, and name it.",
 )
+@click.option(
+    "--guard-buffers",
+    is_flag=True,
+    help="Stop at an operation that writes outside its buffers, and name it; needs more memory.",
+)
 @accumulate_option(default=1)
 @unroll_option(default=False)
 @recompute_option(default=1)
+@merge_option
 @click.option(
     "--device",
     type=click.Choice(["cpu", "gpu"]),
@@ -165,9 +183,11 @@ def command(
     method: str,
     plan_file: Path | None,
     detect_nan: bool,
+    guard_buffers: bool,
     accumulate: int,
     unroll: bool,
     recompute: int,
+    merge: bool,
     device: str,
     run_in: ProcessOptions,
     eager: bool,
@@ -197,6 +217,8 @@ def command(
         raise click.UsageError("--hold-out, --steps, --level, --vocabulary and --resize need --data")
     if resume and checkpoint is None:
         raise click.UsageError("--resume needs --checkpoint, the folder to continue from")
+    if device == "gpu" and guard_buffers:
+        raise click.UsageError("--guard-buffers needs --device cpu")
     if device == "cpu" and (eager or tf32):
         raise click.UsageError("--eager and --tf32 need --device gpu")
     check_unroll(accumulate, unroll)
@@ -217,9 +239,11 @@ def command(
         method,
         plan,
         detect_nan,
+        guard_buffers,
         accumulate,
         unroll,
         recompute,
+        merge,
         memory,
         checkpoint,
         resume,
@@ -231,8 +255,8 @@ def command(
     with Several(_reports(screen, as_json, log, plot, appended) if first else []) as reports:
         try:
             run.train(reports, screen)
-        except KeyboardInterrupt as error:
-            raise Interrupted(run.kept()) from error
+        except (KeyboardInterrupt, Terminated) as error:
+            raise interrupted(error, run.kept()) from error
 
 
 def _screen(as_json: bool) -> Screen | None:

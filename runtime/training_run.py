@@ -12,7 +12,7 @@ from ..dataflow.optimizer import Optimizer
 from .data import Batch, Batches, checked
 from .early_stopping import EarlyStopping
 from .executor import Executor
-from .interrupts import Interrupts
+from .interrupts import Interrupts, stop
 from .learning_rate import LearningRate, fed_rate
 from .metrics import Metric, Tally
 from .peers import Peers
@@ -78,13 +78,13 @@ class TrainingRun:
         """Train the remaining epochs; return them and the earlier ones.
 
         If there is a keeper, the run is saved after every epoch, and when it is interrupted from the
-        keyboard.
+        keyboard or terminated.
         """
         with Interrupts(deferred=keeper is not None) as interrupts:
             while self.standing.epoch < self.epochs and not self._ended():
                 self._train_epoch(keeper, interrupts)
-                if keeper is not None and self.peers.any(interrupts.requested):
-                    raise KeyboardInterrupt
+                if keeper is not None:
+                    self._stop_if_asked(interrupts)
         return self.standing.history
 
     def _ended(self) -> bool:
@@ -100,7 +100,7 @@ class TrainingRun:
             if keeper is not None and self.peers.any(interrupts.requested):
                 standing.seconds = time.perf_counter() - started
                 keeper.save(standing)
-                raise KeyboardInterrupt
+                self._stop_if_asked(interrupts)
         evaluation = {} if self.held_out is None else self.module.score(self.held_out, self.metrics)
         standing.seconds = time.perf_counter() - started
         finished = standing.finish(evaluation)
@@ -108,6 +108,11 @@ class TrainingRun:
             keeper.save(standing)
         if self.on_epoch is not None:
             self.on_epoch(finished)
+
+    def _stop_if_asked(self, interrupts: Interrupts) -> None:
+        """Raise KeyboardInterrupt or Terminated, the same in all processes, if one was asked to stop."""
+        if self.peers.any(interrupts.requested):
+            raise stop(self.peers.any(interrupts.terminated))
 
     def _step(self, batch: Batch) -> None:
         standing, begun = self.standing, time.perf_counter()
