@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import errors, machines, models, mx, operators, plans, programs, search, simulator, sync, testing
-    from .api import Context, Module, cpu, distributed, frontier, gpu, partition, place
+    from .api import Context, Module, cpu, distributed, frontier, gpu, partition, place, score
     from .dataflow import rnn, sym
     from .dataflow.training import inference_graph, training_graph
     from .errors import (
@@ -48,7 +48,7 @@ _HOMES = {
     ),
     **dict.fromkeys(("lower", "Plan", "explain"), "partitioner"),
     **dict.fromkeys(
-        ("Module", "Context", "cpu", "distributed", "frontier", "gpu", "partition", "place"), "api"
+        ("Module", "Context", "cpu", "distributed", "frontier", "gpu", "partition", "place", "score"), "api"
     ),
     **dict.fromkeys(("ArrayIterator", "Batch", "Batches"), "runtime.data"),
     **dict.fromkeys(("from_torch", "to_torch"), "importers.torch"),
@@ -140,6 +140,7 @@ __all__ = [
     "plans",
     "programs",
     "rnn",
+    "score",
     "search",
     "simulate",
     "simulator",
