@@ -57,3 +57,19 @@ def to_torch(placements: Placements) -> tuple[Any, ...]:
                 return tensor.Replicate()
 
     return tuple(map(one, placements))
+
+
+def as_placement(value: Any) -> Placement | None:
+    """Return a placement of Tofu or of PyTorch as Tofu's; None for what is neither."""
+    match value:
+        case Shard() | Replicate() | Unreduced():
+            return value
+        case _:
+            kind, dim = type(value).__name__, getattr(value, "dim", None)
+            if kind == "Shard" and isinstance(dim, int):
+                return Shard(dim)
+            if kind == "Replicate":
+                return Replicate()
+            return (
+                Unreduced(str(value.reduce_op)) if kind == "Partial" and hasattr(value, "reduce_op") else None
+            )

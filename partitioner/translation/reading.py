@@ -24,6 +24,7 @@ from ...errors import PlanError
 from ...support.wording import alternatives
 from ..layouts.step_split import Layout, prime_factors
 from .axis_uses import Obstacle
+from .dtensor import as_placement
 from .named_mesh import NamedMesh
 from .placements import Placement, Placements, Replicate, Shard, chunks
 from .translation import Unsaid
@@ -158,21 +159,21 @@ class _Reading:
             of_weight, of_bias = STYLES[value]
             dim = of_bias if tensor.name.endswith("bias") else of_weight
             value = Replicate() if dim is None else Shard(dim)
-        kind, dim = type(value).__name__, getattr(value, "dim", None)
-        if kind == "Replicate":
-            return Replicate()
-        if kind != "Shard" or not isinstance(dim, int):
+        found = as_placement(value)
+        if isinstance(found, Replicate):
+            return found
+        if not isinstance(found, Shard):
             raise PlanError(
                 f"the placement of {place} is {str(value)[:60]}; a parameter or an input has Shard(dim), "
                 "Replicate(), 'column' or 'row'"
             )
         rank = len(tensor.shape)
-        if not -rank <= dim < rank:
+        if not -rank <= found.dim < rank:
             raise PlanError(
-                f"the placement of {place} cuts dimension {dim} of {tensor.name!r}, whose shape is "
+                f"the placement of {place} cuts dimension {found.dim} of {tensor.name!r}, whose shape is "
                 f"{tensor.shape}; choose one of 0 to {rank - 1}"
             )
-        return Shard(dim % rank)
+        return Shard(found.dim % rank)
 
     def _form(self, tensor: Tensor, placements: Placements) -> Dimensions:
         """Return the form of a tensor; a step for which too few elements are left replicates."""
