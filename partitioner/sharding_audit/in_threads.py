@@ -149,7 +149,7 @@ def _parts(torch: Any, whole: Any, placement: Placement, workers: int) -> list[A
 
 def _difference(torch: Any, parts: Sequence[Any], placement: Placement | None, want: Any) -> float:
     """Return the largest difference of what the ranks hold, put together, from what is wanted."""
-    stacked = torch.stack(list(parts)) if isinstance(placement, Unreduced) else None
+    stacked: Any = torch.stack(list(parts)) if isinstance(placement, Unreduced) else None
     match placement:
         case Shard(dim=dim):
             held = [torch.cat(list(parts), dim)]
