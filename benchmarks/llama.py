@@ -28,6 +28,9 @@ from tofu.models.torch_module import of_module
 from tofu.partitioner.lowering.arenas import Arenas
 
 MACHINE = "dgx-h100"
+DEVICES = 8
+"""The devices of one machine; more workers are on several, joined by their network."""
+
 WORDS = 2048
 METHODS = ("zero-3", "megatron", "recursive")
 
@@ -139,11 +142,12 @@ def measure(size: str, workers: int, words: int = WORDS) -> dict[str, Any]:
         "plans": {},
     }
     print(size, workers, found, flush=True)
+    machine = MACHINE if workers <= DEVICES else f"{workers // DEVICES}x-{MACHINE}"
     arenas = Arenas(graph)
     for method in METHODS:
         plan, seconds = timed(lambda: tofu.partition(graph, workers, method, memory="unlimited"))  # noqa: B023
         peak, measured = timed(lambda: arenas.largest(plan))  # noqa: B023
-        step, simulated = timed(lambda: tofu.partitioner.simulation(graph, plan, MACHINE).seconds)  # noqa: B023
+        step, simulated = timed(lambda: tofu.partitioner.simulation(graph, plan, machine).seconds)  # noqa: B023
         found["plans"][method] = {
             "method": plan.method,
             "bytes": plan.cost_bytes,
