@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         sync,
         testing,
     )
-    from .api import Context, Module, cpu, distributed, frontier, gpu, partition, place
+    from .api import Context, Module, cpu, distributed, frontier, gpu, partition, place, score
     from .dataflow import rnn, sym
     from .dataflow.training import inference_graph, training_graph
     from .errors import (
@@ -61,7 +61,7 @@ _HOMES = {
     ),
     **dict.fromkeys(("lower", "Plan", "explain"), "partitioner"),
     **dict.fromkeys(
-        ("Module", "Context", "cpu", "distributed", "frontier", "gpu", "partition", "place"), "api"
+        ("Module", "Context", "cpu", "distributed", "frontier", "gpu", "partition", "place", "score"), "api"
     ),
     **dict.fromkeys(("ArrayIterator", "Batch", "Batches"), "runtime.data"),
     **dict.fromkeys(("from_torch", "to_torch"), "importers.torch"),
@@ -155,6 +155,7 @@ __all__ = [
     "plans",
     "programs",
     "rnn",
+    "score",
     "search",
     "simulate",
     "simulator",

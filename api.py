@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy.typing as npt
 
 from .dataflow.graph import Graph
+from .dataflow.optimizer import Optimizer
 from .dataflow.symbol import Symbol
-from .errors import MachineError, PlanError
+from .dataflow.training import training_graph
+from .errors import GraphError, MachineError, PlanError
 from .machines.machine import Machine
 from .machines.machine_file import load_machine
+from .models.torch_module import is_module, of_module
 from .partitioner import (
     Fitting,
     Method,
@@ -39,7 +42,9 @@ from .partitioner.plans.sampling import Sampling
 from .partitioner.problem.classes import build_problem
 from .partitioner.problem.constraints import Constraint
 from .partitioner.problem.live_bytes import LiveBytes
+from .partitioner.scoring import PlacementScore, score_graph
 from .partitioner.solvers.anytime import Report
+from .partitioner.translation.named_mesh import NamedMesh
 from .programs.memory import plan_memory
 from .programs.program import PartitionedGraph
 from .runtime import module
@@ -56,7 +61,7 @@ from .simulator.times import task_times
 if TYPE_CHECKING:
     import networkx
 
-__all__ = ["Context", "Module", "cpu", "distributed", "frontier", "gpu", "partition", "place"]
+__all__ = ["Context", "Module", "cpu", "distributed", "frontier", "gpu", "partition", "place", "score"]
 
 RECOMPUTE = (1, 8)
 """The numbers of segments that frontiers try."""
@@ -315,6 +320,43 @@ def place(
     limit = parse_limit(memory, "memory", None)
     plain = from_networkx(graph, kinds_of(found, workers))
     return place_graph(plain, found, workers, limit)
+
+
+def score(
+    model: Graph | Symbol | object,
+    placements: Mapping[str, Any],
+    mesh: NamedMesh | Mapping[str, int],
+    *,
+    example_inputs: object = None,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    optimizer: Optimizer | str = "sgd",
+    machine: Machine | str | None = None,
+) -> PlacementScore:
+    """Score placements of another system: the bytes that they make move, and the memory that they need.
+
+    `model` is a training graph, a symbol with the `shapes` of its inputs, or a module of PyTorch with
+    `example_inputs`, as for `from_torch`. `mesh` has sizes by name, such as `{"dp": 4, "tp": 2}`.
+
+    `placements` has, by name or shell pattern of parameters and inputs, a placement for each axis of the
+    mesh: a sequence, or a dict by axis in which others replicate. A placement is `Shard(dim)` or
+    `Replicate()`, of PyTorch or of `tofu.plans`. In `{"layers.*.up": {"tp": "column"}}` the name is that of a
+    layer: `column` cuts its weight `[out, in]` and its bias along `out`, and `row` cuts its weight along
+    `in`. Parameters that no name means replicate. States of optimizers lie as their parameters.
+
+    Everything else is searched: the result's plan moves few bytes with these placements. With a `machine`,
+    `step_seconds` is simulated. Raises PlanError for placements that do not fit.
+    """
+    if isinstance(model, Graph):
+        graph = model
+    elif isinstance(model, Symbol):
+        graph = training_graph(model, shapes or {}, optimizer)
+    elif is_module(model):
+        graph = of_module(type(model).__name__, model, example_inputs).training_graph(optimizer=optimizer)
+    else:
+        raise GraphError(
+            f"the model is a {type(model).__name__}; give a graph, a symbol, or a module of PyTorch"
+        )
+    return score_graph(graph, placements, mesh, machine)
 
 
 def needs_of(graph: Graph) -> Needs:

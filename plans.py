@@ -11,6 +11,9 @@ from .partitioner.layouts.step_split import Layout
 from .partitioner.plans.assignment import Move, Version
 from .partitioner.plans.compose import compose
 from .partitioner.plans.sampling import Sampling
+from .partitioner.translation.dtensor import to_torch
+from .partitioner.translation.placements import Replicate, Shard, Unreduced
+from .partitioner.translation.translation import Translation
 from .programs.parts import Holding, Task
 
 __all__ = [
@@ -23,9 +26,14 @@ __all__ = [
     "Move",
     "Partial",
     "Parts",
+    "Replicate",
     "Sampling",
+    "Shard",
     "Spread",
     "Task",
+    "Translation",
+    "Unreduced",
     "Version",
     "compose",
+    "to_torch",
 ]

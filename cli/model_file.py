@@ -11,10 +11,10 @@ from ..models.torch_module import is_module, of_module
 from . import python_file
 
 
-def from_file(target: str) -> Model | sym.Symbol | None:
+def from_file(target: str, batch: int | None = None) -> Model | sym.Symbol | None:
     """Return the model of a Python function or a graph file of MXNet; None if `target` names neither.
 
-    Raises TofuError.
+    A module of PyTorch is read for batches of `batch` samples. Raises TofuError.
     """
     if not is_file(target) or target.endswith(imported.SUFFIX):
         return None
@@ -24,7 +24,7 @@ def from_file(target: str) -> Model | sym.Symbol | None:
     found = _call(*in_python)
     match found:
         case (module, inputs) if is_module(module):
-            return of_module(target, module, inputs)
+            return of_module(target, module, inputs, batch)
         case _ if is_module(found):
             raise TofuError(
                 f"{target} returned a module of PyTorch alone; return (module, example_inputs), since its "

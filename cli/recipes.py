@@ -158,7 +158,7 @@ def _model(name: str, batch: int | None, default: int, data: Dataset, path: Path
     """Return a model of the zoo, from a file of MXNet or ONNX or a Python function, for such data."""
     if name.endswith(imported.SUFFIX):
         return imported.for_data(name, batch, default)
-    found = model_file.from_file(name)
+    found = model_file.from_file(name, batch)
     match found:
         case None:
             return fitting.built(name, batch or default, data, path)

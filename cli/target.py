@@ -6,6 +6,7 @@ from .. import models
 from ..analyzer.indices.region import Shape
 from ..errors import TofuError
 from ..models import Model, imported
+from ..models.fitting import rebatched
 from .model_file import from_file
 
 RECIPE = "recipe:"
@@ -21,7 +22,7 @@ def load_model(target: str, batch: int | None, shapes: dict[str, Shape]) -> Mode
     """
     if target.endswith(imported.SUFFIX):
         return imported.load(target, batch, shapes)
-    found = from_file(target)
+    found = from_file(target, batch)
     if found is None:
         if shapes:
             raise TofuError(
@@ -33,7 +34,7 @@ def load_model(target: str, batch: int | None, shapes: dict[str, Shape]) -> Mode
             return recipe(target.removeprefix(RECIPE), batch).model
         return models.get(target, batch=batch)
     if isinstance(found, Model):
-        return found
+        return rebatched(found, batch)
     if not shapes:
         inputs = ", ".join(found.list_arguments()[:1])
         raise TofuError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 from ..dataflow import sym
@@ -25,13 +26,15 @@ def _is_loss(symbol: sym.Symbol) -> bool:
     return operator is not None and operator.is_loss
 
 
-def of_module(name: str, module: object, example_inputs: object) -> Model:
-    """Return the model of a module.
+def of_module(name: str, module: object, example_inputs: object, batch: int | None = None) -> Model:
+    """Return the model of a module, for batches of `batch` samples, or as many as the examples have.
 
     If the module returns its loss, the last of several inputs is the label, and gradients are not divided by
     the batch, since a loss in PyTorch is a mean. If it returns scores `[rows, classes]`, SoftmaxOutput is put
-    on top. Raises GraphError for other outputs.
+    on top. Raises GraphError for other outputs, and for examples whose first dimensions are not a batch.
     """
+    if batch is not None:
+        example_inputs = _of_batch(name, example_inputs, batch)
     symbol, values = from_torch(module, example_inputs)
     arguments, outputs, _ = symbol.infer_shape()
     shapes = {
@@ -50,3 +53,24 @@ def of_module(name: str, module: object, example_inputs: object) -> Model:
         )
     rows = scores[:1]
     return Model(name, sym.SoftmaxOutput(symbol[0], name="softmax"), shapes, {LABEL: rows}, start=values)
+
+
+def _of_batch(name: str, inputs: Any, batch: int) -> Any:
+    """Return examples with `batch` samples: the given ones, over and over. A first dimension is the batch."""
+    if isinstance(inputs, Mapping):
+        return dict(zip(inputs, _of_batch(name, tuple(inputs.values()), batch), strict=True))
+    if not isinstance(inputs, tuple | list):
+        return _of_batch(name, (inputs,), batch)
+    torch: Any = sys.modules["torch"]
+    shapes = [tuple(each.shape) if isinstance(each, torch.Tensor) else None for each in inputs]
+    if (
+        len({shape[0] if shape else 0 for shape in shapes}) != 1
+        or not all(shapes)
+        or 0 in (shapes[0] or (0,))
+    ):
+        listed = ", ".join("another value" if shape is None else str(shape) for shape in shapes)
+        raise GraphError(
+            f"the examples of {name} are {listed}, which have no batch in common; return examples of a "
+            f"batch of {batch} instead of giving the batch"
+        )
+    return tuple(each[torch.arange(batch) % each.shape[0]] for each in inputs)

@@ -23,8 +23,13 @@ def kind_of(tensor: Any) -> Kind:
 
 
 def array_of(tensor: Any) -> Array:
-    """Return a copy of a tensor as an array of float32, or of float64 if it is; at least one dimension."""
+    """Return a copy of a tensor as an array of float32, or of float64 if it is; at least one dimension.
+
+    A tensor that repeats one element in memory of its size gives a read-only array of that kind.
+    """
     plain = tensor.detach().cpu()
+    if plain.numel() > 1 and not any(plain.stride()):
+        return np.broadcast_to(array_of(plain[(0,) * plain.dim()])[0], tuple(plain.shape))
     wanted = np.float64 if str(plain.dtype) == "torch.float64" else np.float32
     if str(plain.dtype) == "torch.bfloat16":
         plain = plain.float()

@@ -16,6 +16,7 @@ from .constants import Array, ModuleConstants, array_of, kind_of
 from .converter import Converter
 from .exporting import exported
 from .installed import installed
+from .meta import with_stand_ins
 from .table import CONVERTERS
 
 ONLY_SHAPES = (
@@ -43,13 +44,15 @@ def from_torch(
     module's mode, `train()` or `eval()`, is that of dropout and batch normalisation. An output without
     dimensions that comes first is a loss. `converters` describe further operators in TDL, by name: the
     parameters of a description are the tensors that the operator takes, in order, and its attributes are
-    arguments by name. Raises GraphError that lists the operators without a description.
+    arguments by name. Parameters on the meta device are NaN, in arrays that take no memory: such a module can
+    be planned, and not trained. Raises GraphError that lists the operators without a description.
     """
     own = dict(converters or {})
     for name, operator in own.items():
         if not isinstance(operator, Operator):
             raise GraphError(f"converters[{name!r}] is a {type(operator).__name__}; make it with tofu.parse")
     table = {**CONVERTERS, **{name: _described_by(operator) for name, operator in own.items()}}
+    module = with_stand_ins(module)
     program = exported(module, example_inputs, lambda name: _entry(table, name) is not None)
     with NameScope():
         return _Reader(module, program, table).read()

@@ -37,6 +37,11 @@ from ..layouts.forms import Form
 from ..layouts.order import in_order
 from ..layouts.partial import check_partial
 from ..layouts.step_split import Layout, Strategies, check_strategies, is_stepped, plain_steps
+from ..translation.dtensor import say_placements
+from ..translation.jax import Spec, say_spec
+from ..translation.named_mesh import NamedMesh, named_mesh
+from ..translation.placements import Placements
+from ..translation.translation import Translation, translate
 from .assignment import Tasks, Versions
 from .form_document import decode_form, encode_form
 from .origin import PlanOrigin
@@ -184,6 +189,22 @@ class Plan(NotebookDisplay):
         """Read a plan file. Raises PlanError if it is not one. `verify` checks the plan against a graph."""
 
         return read_plan(Path(path))
+
+    def to_dtensor(self, mesh: NamedMesh | Mapping[str, int]) -> Translation[Placements]:
+        """Say the plan as placements of `torch.distributed.tensor`, and name what these cannot say.
+
+        `mesh` has sizes by name, such as `{"dp": 4, "tp": 2}`: workers in row-major order. Raises PlanError
+        if it has another number of workers, or if the graph is not known.
+        """
+        graph = self._known_graph()
+        return translate(self, graph, named_mesh(mesh, self.workers), "DTensor", say_placements)
+
+    def to_jax(self, mesh: NamedMesh | Mapping[str, int]) -> Translation[Spec]:
+        """Say the plan as partition specs of JAX, tuples of axis names, and name what these cannot say.
+
+        `mesh` is as for `to_dtensor`. Raises PlanError as it does.
+        """
+        return translate(self, self._known_graph(), named_mesh(mesh, self.workers), "JAX", say_spec)
 
     def verify(self, graph: Graph) -> None:
         """Raise PlanError unless the plan is for `graph`, every choice is legal and all bytes recount."""

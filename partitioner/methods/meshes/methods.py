@@ -81,10 +81,10 @@ def _planned(graph: Graph, workers: int, space: Space, style: Style, tried: list
         allowed = Allowed(problem, axes, mesh, style, factors)
         try:
             _require_layers(allowed)
+            forms = least_forms(allowed, counts)
         except PlanError as error:
             refused = refused or error
             continue
-        forms = least_forms(allowed, counts)
         plan = compose(graph, workers, forms.operations, forms.tensors, copies=forms.copies)
         name = f"{style.name}:{mesh}" if style.splits_features else style.name
         plans.append(replace(plan, method=name))

@@ -23,6 +23,7 @@ import numpy.typing as npt
 from ....analyzer.bind.bound import Bound
 from ....analyzer.indices.region import Shape
 from ....dataflow.graph import Operation, Phase, Role
+from ....errors import PlanError
 from ...costs.plan_bytes import PartCounts
 from ...layouts.copies import Copy
 from ...layouts.forms import Partial, Steps
@@ -30,7 +31,7 @@ from ...layouts.step_split import Layout
 from ...layouts.two_hops import in_two_hops
 from ...layouts.uses import Use, touched
 from ...solvers.elimination import CostTable
-from ...solvers.solve import least_cost
+from ...solvers.solve import Optimum, least_cost
 from .forms import Allowed
 
 LARGEST = 1 << 62
@@ -50,6 +51,19 @@ class Forms(NamedTuple):
 
     copies: Mapping[str, tuple[Copy, ...]]
     """The copies of tensors."""
+
+
+class _Priced(NamedTuple):
+    """The price of every pair of forms."""
+
+    moved: Table
+    """The bytes that move; 0 for a pair that is not possible."""
+
+    repeats: Table
+    """The number of steps at which something is repeated, or copied."""
+
+    impossible: npt.NDArray[np.bool_]
+    """Whether a pair is not possible."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +115,10 @@ class _Search:
         self.ticks = 1 + 2 * len(self.domains) * len(allowed.factors)
         self.counts = counts
         self.layouts: dict[tuple[Shape, Steps], Layout] = {}
-        self.known: dict[object, Table] = {}
+        self.known: dict[object, _Priced] = {}
 
     def run(self) -> Forms:
-        solved = least_cost(self.domains, self._tables())
+        solved = self._solved(self._tables())
         graph, count = self.problem.graph, len(self.operations)
         chosen = [
             forms[value]
@@ -133,6 +147,35 @@ class _Search:
             copies,
         )
 
+    def _solved(self, tables: Sequence[tuple[tuple[int, int], _Priced]]) -> Optimum:
+        """Return the assignment of the least cost.
+
+        An impossible pair costs more than the best assignment. If bytes are too many for that, they are
+        counted in units of the largest number that divides all of them, and then without what repeats.
+        Raises PlanError if they are still too many.
+        """
+        priced = list({id(each): each for _, each in tables}.values())
+        common = max(int(np.gcd.reduce([np.gcd.reduce(each.moved, axis=None) for each in priced])), 1)
+        impossible = sum(bool(each.impossible.any()) for _, each in tables)
+        too_much = LARGEST // (2 * impossible + 1)
+        largest = sum(int(each.moved.max(initial=0)) for _, each in tables)
+        for unit, ticks in ((1, self.ticks), (common, self.ticks), (common, 1)):
+            if largest // unit * ticks > LARGEST // 4:
+                continue
+            costs = {
+                id(each): np.where(
+                    each.impossible, too_much, each.moved // unit * ticks + each.repeats * (ticks > 1)
+                )
+                for each in priced
+            }
+            solved = least_cost(self.domains, [CostTable(scope, costs[id(each)]) for scope, each in tables])
+            if solved.cost < too_much:
+                return solved
+        raise PlanError(
+            f"{self.problem.graph.name!r} moves too many bytes on the mesh {self.allowed.mesh} for whole "
+            "numbers of 64 bits; choose another mesh or method"
+        )
+
     def _share(self, phase: Phase) -> Phase:
         """Return the phase with which the readers of one phase share copies."""
         refetches = self.allowed.style.refetches or phase is Phase.UPDATE
@@ -157,7 +200,7 @@ class _Search:
                 found[key] = readers + 1, weight + itemsize * fresh
         return found
 
-    def _tables(self) -> list[CostTable]:
+    def _tables(self) -> list[tuple[tuple[int, int], _Priced]]:
         """Return the tables of bytes; the first table of a variable also has what it repeats."""
         count, tables, repeats = len(self.operations), [], set(range(len(self.domains)))
         summed = self.allowed.axes.terms | self.allowed.axes.sums
@@ -173,20 +216,16 @@ class _Search:
             key = bound, shape, *allowed, use, weight, first, tensor in summed
             if key not in self.known:
                 moved = self._moved(bound, self.operations[operator], shape, forms, use, tensor in summed)
-                mine = [_repeated(f) * first[0] for f in self.operations[operator]]
-                table = moved * (weight * self.ticks) + np.array(mine)[:, None]
-                table += np.array([_repeated(f) * first[1] for f in forms])
-                self.known[key] = np.where(moved < 0, -1, table)
-            tables.append(CostTable(scope, self.known[key]))
+                mine = np.array([_repeated(f) * first[0] for f in self.operations[operator]])
+                theirs = np.array([_repeated(f) * first[1] for f in forms])
+                self.known[key] = _Priced(moved * weight * (moved > 0), mine[:, None] + theirs, moved < 0)
+            tables.append((scope, self.known[key]))
         for (tensor, _), shared in self.shared.items():
             shape, forms = self.problem.shapes[tensor], self.tensors[tensor]
             of_copy = shape, tuple(forms), tuple(shared.forms), shared.weight
             if of_copy not in self.known:
                 self.known[of_copy] = self._copied(shape, forms, shared)
-            tables.append(CostTable((count + tensor, shared.variable), self.known[of_copy]))
-        impossible = sum(bool((table < 0).any()) for _, table in tables)
-        for table in self.known.values():
-            table[table < 0] = LARGEST // (2 * impossible + 1)
+            tables.append(((count + tensor, shared.variable), self.known[of_copy]))
         return tables
 
     def _moved(
@@ -215,16 +254,17 @@ class _Search:
                     table[row, column] = self.counts.moved(tasks, layout, use)
         return table
 
-    def _copied(self, shape: Shape, homes: Sequence[Steps], shared: _Shared) -> Table:
-        """Return the bytes that move to make a copy, for every pair of forms; -1 if it is not possible."""
+    def _copied(self, shape: Shape, homes: Sequence[Steps], shared: _Shared) -> _Priced:
+        """Return the bytes that move to make a copy, for every pair of forms."""
         table = np.full((len(homes), len(shared.forms)), -1, np.int64)
+        repeats = np.zeros_like(table)
         for row, home in enumerate(homes):
             for column, form in enumerate(shared.forms):
                 if self._terms(home) % self._terms(form) == 0:
                     moved = self.counts.copied(self._layout(shape, form), self._layout(shape, home))
-                    table[row, column] = moved * shared.weight * self.ticks
-                    table[row, column] += (form != home) * (1 + _repeated(form))
-        return table
+                    table[row, column] = moved * shared.weight
+                    repeats[row, column] = (form != home) * (1 + _repeated(form))
+        return _Priced(table * (table > 0), repeats, table < 0)
 
     def _layout(self, shape: Shape, form: Steps) -> Layout:
         key = shape, form

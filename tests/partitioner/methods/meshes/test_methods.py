@@ -227,3 +227,21 @@ def test_nothing_is_left_to_constraints():
             PlanError, match="the method 'megatron' makes a whole plan, so nothing is searched"
         ):
             tofu.partition(network("mlp"), 8, "megatron", **asked)
+
+
+def residual(width: int) -> Any:
+    """A graph of 60 residual layers, in which sums may stay terms up to a reshape."""
+    x = tofu.sym.Variable("data")
+    for layer in range(60):
+        y = tofu.sym.FullyConnected(x, num_hidden=width, no_bias=True, name=f"up{layer}")
+        y = tofu.sym.FullyConnected(tofu.sym.relu(y), num_hidden=width, no_bias=True, name=f"down{layer}")
+        x = tofu.sym.Reshape(y, shape=(-1, width), name=f"shaped{layer}") + x
+    shapes = {"data": (width, width), "softmax_label": (width,)}
+    return tofu.training_graph(tofu.sym.SoftmaxOutput(x, name="softmax"), shapes)
+
+
+def test_impossible_pairs_stay_dearer_than_any_bytes() -> None:
+    small, large = (
+        tofu.partition(residual(w), 8, "megatron:dp2-tp4", memory="unlimited") for w in (1 << 12, 1 << 20)
+    )
+    assert (1 << 16) * 0.99 < large.cost_bytes / small.cost_bytes < (1 << 16) * 1.01

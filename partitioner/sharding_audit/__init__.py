@@ -1,0 +1,1 @@
+"""The sharding rules of PyTorch's DTensor, held against descriptions and against plain PyTorch."""
