@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -16,6 +16,11 @@ class Engine(Protocol):
     """A partitioned graph in the memory of its workers, all zeros at first."""
 
     iterations: int
+
+    @property
+    def local(self) -> Collection[int]:
+        """Return the workers that this process runs."""
+        ...
 
     @property
     def fetched_bytes(self) -> int:

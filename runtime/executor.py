@@ -142,6 +142,11 @@ class Executor(Closeable):
             array[_slices(region)] = self._engine.read(worker, buffer)
         return array
 
+    def fed_rows(self, name: str) -> list[tuple[int, int]]:
+        """Return the rows of a tensor that workers of this process own, as intervals of dimension 0."""
+        tensor = self._find(name)
+        return [region[0] for worker, _, region in self._parts(tensor) if worker in self._engine.local]
+
     def require_numbers(self, name: str) -> None:
         """Raise ExecutionError naming the worker if a tensor holds NaN."""
         tensor = self._find(name)

@@ -18,7 +18,7 @@ from ..support.checked_argument import is_count, require
 from .binding import Binding
 from .data import Batches, checked
 from .executor import Executor
-from .feeding import feed, outputs, tally, valid_rows
+from .feeding import feed, outputs, own_share, tally, valid_rows
 from .learning_rate import ConstantRate, LearningRate
 from .metrics import Metric, Tally, get_metric
 from .progress import Epoch, Progress, Standing
@@ -87,10 +87,11 @@ class TrainableModule(Binding):
         metrics, settings = _metrics(metric), get_optimizer(optimizer)
         kept = run_settings(train_data, settings, [m.name for m in metrics])
         self.peers.agree({"the data, the optimizer or the metrics": kept, "num_epoch": num_epoch})
+        executor = self.bind(train_data.shapes, settings, accumulate=accumulate, unroll=unroll)
         run = TrainingRun(
             module=self,
-            executor=self.bind(train_data.shapes, settings, accumulate=accumulate, unroll=unroll),
-            data=train_data,
+            executor=executor,
+            data=own_share(executor, train_data, accumulate, unroll),
             held_out=eval_data,
             epochs=num_epoch,
             optimizer=settings,
@@ -125,7 +126,7 @@ class TrainableModule(Binding):
         """Compute metrics over one pass of the data; rows that fill up the last batch do not count."""
         executor = self._bind_inference(data)
         tallies = [Tally(m) for m in _metrics(metric)]
-        for batch in checked(data):
+        for batch in checked(own_share(executor, data)):
             feed(executor, batch)
             executor.run()
             tally(executor, batch, tallies)
@@ -136,7 +137,7 @@ class TrainableModule(Binding):
         """Return the symbol's first output for all samples of the data, in their order."""
         executor = self._bind_inference(data)
         parts = []
-        for batch in checked(data):
+        for batch in checked(own_share(executor, data)):
             feed(executor, batch)
             executor.run()
             parts.append(valid_rows(outputs(executor)[0], batch.size, batch.valid))

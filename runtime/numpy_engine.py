@@ -84,9 +84,11 @@ class NumpyEngine:
     ) -> None:
         self._partitioned = partitioned
         self._watchdog_seconds = watch.watchdog_seconds
-        local = range(partitioned.workers) if stand_ins is None else stand_ins.local
-        default = default_threads(len(local))
-        served = served_lanes(local, min(len(Lane) * len(local), default if threads is None else threads))
+        self.local = range(partitioned.workers) if stand_ins is None else stand_ins.local
+        default = default_threads(len(self.local))
+        served = served_lanes(
+            self.local, min(len(Lane) * len(self.local), default if threads is None else threads)
+        )
         self.threads = len(served)
         self.iterations = 0
         arenas = allocate(partitioned, memory)

@@ -48,6 +48,7 @@ class CudaEngine:
         eager: bool = False,
     ) -> None:
         self._partitioned = partitioned
+        self.local = range(partitioned.workers)
         self._machine = machine
         self._watch = watch
         self._eager = eager or watch.seconds is not None or watch.detect_nan

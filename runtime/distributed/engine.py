@@ -81,7 +81,7 @@ class DistributedEngine:
         # the number of threads of a product can change its bits, so it is the same everywhere
         said = processes.exchange("count threads", b"%d" % self._engine.kernel_threads)
         self._engine.kernel_threads = min(map(int, said))
-        self._local = view.local
+        self.local = view.local
         self.iterations = 0
         self._homes = {held: homes for homes in partitioned.homes for held in homes}
         self._gathered: dict[Held, Array] = {}
@@ -137,7 +137,7 @@ class DistributedEngine:
     def write(self, worker: int, buffer: int, values: Array) -> None:
         """Fill a buffer, if its worker is in this process."""
         self._gathered = {}
-        if worker in self._local:
+        if worker in self.local:
             self._engine.write(worker, buffer, values)
 
     def read(self, worker: int, buffer: int) -> Array:
@@ -159,7 +159,7 @@ class DistributedEngine:
         regions = [self._partitioned.programs[worker].buffers[buffer].region for worker, buffer in homes]
         senders = dict(zip(reversed(regions), reversed(homes), strict=True))
         places = self._processes.places
-        own = [held for held in senders.values() if held[0] in self._local]
+        own = [held for held in senders.values() if held[0] in self.local]
         content = b"".join(np.ascontiguousarray(self._engine.read(*held)).tobytes() for held in own)
         said = self._processes.exchange("read a tensor", content)
         starts = [0] * len(said)
@@ -174,8 +174,8 @@ class DistributedEngine:
 
     def _all_workspaces(self, own: Sequence[int]) -> tuple[int, ...]:
         """Return the workspaces of all workers, with the memory for messages."""
-        counted = {worker: own[worker] for worker in self._local}
-        counted[self._local[0]] += self._wire.nbytes
+        counted = {worker: own[worker] for worker in self.local}
+        counted[self.local[0]] += self._wire.nbytes
         known: dict[str, int] = {}
         for content in self._processes.exchange("count memory", json.dumps(counted).encode()):
             known |= json.loads(content)
