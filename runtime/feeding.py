@@ -79,8 +79,7 @@ def tally(
     `names` are those of the batch's outputs; None for all outputs. Raises ExecutionError if one holds NaN.
     """
     read = output_names(executor) if names is None else names
-    for name in read:
-        executor.require_numbers(name)
+    executor.require_numbers(read)
     if not tallies:
         return {}
     labels = list(batch.label.values())

@@ -34,6 +34,9 @@ Metrics = str | Metric | Sequence[str | Metric]
 class TrainableModule(Binding):
     """A symbol bound to workers, which can be trained, scored and used for predictions."""
 
+    checkpoint_writers = 0
+    """The number of processes that wrote the checkpoints of the last call of `fit`; 0 if there were none."""
+
     @alone
     def fit(
         self,
@@ -108,6 +111,7 @@ class TrainableModule(Binding):
         if self.peers.attempt:
             resume = folder.has_checkpoints()
         with folder.exclusive(create=not resume):
+            self.checkpoint_writers = folder.writers
             keeper = Keeper(folder, run.executor, kept)
             self._begin(keeper, run.standing, resume)
             return run.train(keeper)

@@ -26,7 +26,7 @@ from ..programs.program import Lane, PartitionedGraph
 from ..programs.schedule import LaneOf, Schedule
 from ..support.processors import processors
 from .collectives import Step
-from .engine import Watch
+from .engine import OneProcess, Watch
 from .nan_watch import watched
 from .preparation import Buffers, PreparedSteps, allocate, buffers_in, place_of, prepare
 from .step_threads import StepFailed, StepsHang, Team, ThreadStep
@@ -59,7 +59,7 @@ class StandIns(Protocol):
         ...
 
 
-class NumpyEngine:
+class NumpyEngine(OneProcess):
     """Runs a partitioned graph, one iteration per call of `run`.
 
     `buffers[worker][buffer]` are views of the arenas, in the form of each buffer's region. They start as

@@ -7,7 +7,7 @@ from os import PathLike
 from pathlib import Path
 
 from ...errors import DataError
-from ...runtime.checkpoint import Checkpoint, encode, read
+from ...runtime.checkpoint_file import Checkpoint, encode, read
 from ...support.atomic_files import write_whole
 from ...support.opened_files import open_regular
 from .array import NDArray, as_array
