@@ -159,5 +159,5 @@ def _type_name(dtype: np.dtype[Any]) -> str:
     if dtype.kind == "b":
         return "BOOL"
     if dtype.kind not in "iuf" or dtype.newbyteorder("<") != dtype:
-        raise DataError(f"a checkpoint cannot hold elements of {dtype}")
+        raise DataError(f"elements of type {dtype} cannot be saved")
     return f"{dtype.kind.upper()}{8 * dtype.itemsize}"

@@ -1,4 +1,4 @@
-"""Bytes by pairs of machines: they add up to the plan's, and each piece is counted where it crosses."""
+"""Bytes by pairs of machines: they add up to the plan's, and each piece is counted for its link."""
 
 from __future__ import annotations
 

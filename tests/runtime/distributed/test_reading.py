@@ -42,7 +42,7 @@ def read_by(workers: int, **options: Any) -> list[set[int]]:
 
     def work(processes: Processes) -> set[int]:
         data = batches(BATCH)
-        # the settings of a run have a checksum of samples, which is no part of its batches
+        # the settings of a run have a checksum of some samples, which every process reads
         data._checksum = lambda: 0  # type: ignore[method-assign]
         found = noted(data)
         with tofu.Module(net(), processes, seed=7, method="data-parallel") as module:
