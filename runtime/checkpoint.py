@@ -11,13 +11,13 @@ import os
 import re
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ..errors import DataError
 from ..operators.kernels.kernel import Array
 from ..support.atomic_files import Files
-from .checkpoint_file import Checkpoint, FileForm, Savable, content, digest, read
+from .checkpoint_file import Checkpoint, FileForm, OtherVersion, Savable, content, digest, read
 
 KEPT = 2
 TEMPORARY = ".temporary"
@@ -117,9 +117,12 @@ class CheckpointFolder:
                 array = checkpoint.read(name)
                 assert array is not None
                 writer.write(name, array)
+            return self.publish(path, form, writer.digests)
         except OSError as error:
             raise self._unsaved(path, str(error)) from error
-        return self.publish(path, form, writer.digests)
+        except BaseException:
+            self._abandon(path)
+            raise
 
     def begin(self, form: FileForm) -> Path:
         """Make the temporary file of the next checkpoint, and return the checkpoint's path.
@@ -153,16 +156,27 @@ class CheckpointFolder:
         self._remove_others()
         return path
 
+    def _abandon(self, path: Path) -> None:
+        """Remove the temporary file of a checkpoint, because it may fill the disk."""
+        with suppress(OSError):
+            self._files.remove(temporary(path))
+
     def _unsaved(self, path: Path, failure: str) -> DataError:
+        self._abandon(path)
         last = f"{self._good[-1]} is intact" if self._good else "none was saved before"
         return DataError(f"checkpoint {path} cannot be saved ({failure}); {last}")
 
     def load(self) -> Checkpoint:
-        """Return the newest good checkpoint. Raises DataError if there is none."""
+        """Return the newest good checkpoint.
+
+        Raises DataError if there is none, or if a newer one is of another format.
+        """
         refused: list[str] = []
         for path in reversed(self.paths()):
             try:
                 checkpoint = read(path)
+            except OtherVersion:
+                raise
             except DataError as error:
                 refused.append(str(error))
                 continue

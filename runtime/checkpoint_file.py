@@ -67,6 +67,10 @@ class Checkpoint:
         return self.tensors[name]
 
 
+class OtherVersion(DataError):
+    """A checkpoint is of another format; it is not damaged, so none is read in place of it."""
+
+
 class FileForm:
     """The header of a file, and where in the file each tensor begins.
 
@@ -129,12 +133,19 @@ def read(path: Path) -> Checkpoint:
         with safe_open(path, "numpy") as file:
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118, not a mapping
-        if (found := metadata.get("tofu_format")) != str(FORMAT):
-            raise DataError(f"checkpoint {path} has format {found}, expected {FORMAT}")
+        found = metadata.get("tofu_format", "none")
+        if found != str(FORMAT):
+            kind = OtherVersion if found.isdecimal() else DataError
+            raise kind(
+                f"checkpoint {path} has format {found}, but this version of Tofu reads {FORMAT}; use the "
+                "version that saved it, or another folder"
+            )
         checkpoint = Checkpoint(tensors, json.loads(metadata["state"]))
         digests = {name: digest(content(array)) for name, array in tensors.items()}
         if _digest(metadata["state"], checkpoint.forms, digests) != metadata["sha256"]:
             raise DataError(f"checkpoint {path} is damaged: its contents do not match its checksum")
+        if not isinstance(checkpoint.state, dict):
+            raise DataError(f"checkpoint {path} is damaged: its state is not an object")
         return checkpoint
     except (SafetensorError, OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise DataError(f"checkpoint {path} is damaged: {type(error).__name__}: {error}") from error
