@@ -14,6 +14,7 @@ from ..dataflow.training import training_graph
 from ..errors import PlanError, TofuError
 from ..models.fitting import require_fit
 from ..partitioner import Plan, lower, partition
+from ..reports.links import link_facts
 from ..reports.training import Report, Start
 from ..reports.training_screen import Screen
 from ..runtime.checkpoint import CheckpointFolder
@@ -199,8 +200,9 @@ class Run:
                 raise TofuError(
                     f"all {len(history)} epochs are in the checkpoint; ask for more with --epochs"
                 )
+            facts = self._facts_of_processes(executor, module)
             if self.devices.processes is None or not self.devices.processes.number:
-                reports.summary(self._summary(executor, progress, history[-1]))
+                reports.summary({**self._summary(executor, progress, history[-1]), **facts})
 
     def _bound(self, module: Module) -> Executor:
         """Return the executor of the run. Raises PlanError if it cannot follow the plan."""
@@ -277,6 +279,18 @@ class Run:
             "workspace_bytes_per_worker": executor.workspace_bytes_per_worker,
             "single_device_peak_bytes": alone.peak_bytes,
             "single_device_workspace_bytes": max(alone.workspace_bytes),
+        }
+
+    def _facts_of_processes(self, executor: Executor, module: Module) -> dict[str, Any]:
+        """Return what a run of several processes reports besides; all of them call this."""
+        processes = self.devices.processes
+        if processes is None:
+            return {}
+        return {
+            "links": link_facts(
+                executor.partitioned, processes.places, processes.hosts, executor.process_bytes
+            ),
+            "checkpoint_writers": module.checkpoint_writers,
         }
 
     def _alone(self, name: str) -> Footprint:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from types import TracebackType
 from typing import Any
@@ -15,6 +15,7 @@ from rich.progress import Progress as Bar
 from rich.table import Column, Table
 
 from ..runtime.progress import Epoch, Progress
+from ..support.wording import counted
 from .console import on_terminal
 from .pace import Pace
 from .training import Report, Start
@@ -87,6 +88,8 @@ class Screen(Report):
             table.add_row("held out", _metrics(facts["metric"]))
         table.add_row("bytes moved in one iteration, planned", f"{facts['planned_bytes_per_step']:,}")
         table.add_row("bytes moved in one iteration, measured", f"{facts['fetched_bytes_per_step']:,}")
+        for name, value in _of_processes(facts):
+            table.add_row(name, value)
         table.add_row(
             "peak memory of a worker",
             f"{format_bytes(peak)} ({peak / single:.1%} of {format_bytes(single)} on one device)",
@@ -121,3 +124,15 @@ class Screen(Report):
 
 def _metrics(values: Mapping[str, float]) -> str:
     return ", ".join(f"{name} {value:.4f}" for name, value in values.items())
+
+
+def _of_processes(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the rows of a run of several processes: bytes by kind of link, and who writes checkpoints."""
+    links = facts.get("links", [])
+    for where, between in (("between machines", True), ("within machines", False)):
+        chosen = [link for link in links if (link["from"] != link["to"]) is between]
+        if chosen:
+            planned, sent = (sum(link[key] for link in chosen) for key in ("planned_bytes", "sent_bytes"))
+            yield f"of these {where}, planned and measured", f"{planned:,}, {sent:,}"
+    if writers := facts.get("checkpoint_writers"):
+        yield "checkpoints", f"written by {counted(writers, 'process', 'processes')}"

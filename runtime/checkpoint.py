@@ -1,47 +1,27 @@
-"""Checkpoints: whole tensors and the state of training, in files that are either complete or absent.
+"""Folders of checkpoints: whole tensors and the state of training, in files that are complete or absent.
 
-A file is in the safetensors format, which holds numbers and text and executes nothing. Tensors are in the
-coordinates of the whole tensor, so any number of workers can continue. A checkpoint counts as saved after its
-temporary file was written and synced, renamed, and the folder synced. The previous checkpoint stays.
+A file holds numbers and text, see `checkpoint_file`, and executes nothing. Tensors are in the coordinates of
+the whole tensor, so any number of workers can continue. A checkpoint counts as saved after its temporary file
+was written and synced, renamed, and the folder synced. The previous checkpoint stays.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import re
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 from ..errors import DataError
 from ..operators.kernels.kernel import Array
 from ..support.atomic_files import Files
-from ..support.opened_files import open_regular
+from .checkpoint_file import Checkpoint, FileForm, OtherVersion, Savable, content, digest, read
 
-FORMAT = 1
 KEPT = 2
 TEMPORARY = ".temporary"
 _NAME = re.compile(r"checkpoint-(\d{1,12})\.safetensors")
-
-
-@dataclass(frozen=True, slots=True)
-class Checkpoint:
-    """The contents of a checkpoint."""
-
-    tensors: Mapping[str, Array]
-    """Whole tensors by name."""
-
-    state: Mapping[str, Any]
-    """Everything else, as JSON values."""
-
-
-class OtherVersion(DataError):
-    """A checkpoint is of another format; it is not damaged, so none is read in place of it."""
 
 
 class CheckpointFolder:
@@ -54,6 +34,7 @@ class CheckpointFolder:
     def __init__(self, folder: Path, files: Files | None = None) -> None:
         self.folder = folder
         self._files = files or Files()
+        self.writers = 1
         self._good: list[Path] = []
         self._lock: int | None = None
         """The open folder while it is locked."""
@@ -122,25 +103,68 @@ class CheckpointFolder:
         """Tell whether there are checkpoints in the folder, good or not."""
         return bool(self.paths())
 
-    def save(self, checkpoint: Checkpoint) -> Path:
+    def save(self, checkpoint: Savable) -> Path:
         """Write the next checkpoint; when this returns, it is safe.
 
         Raises DataError if it cannot be written, or if the folder was replaced since it was locked;
         earlier checkpoints stay unchanged.
         """
+        form = FileForm(checkpoint.forms, checkpoint.state)
+        path = self.begin(form)
+        writer = TensorWriter(path, form, self._files)
+        try:
+            for name in form.places:
+                array = checkpoint.read(name)
+                assert array is not None
+                writer.write(name, array)
+            return self.publish(path, form, writer.digests)
+        except OSError as error:
+            raise self._unsaved(path, str(error)) from error
+        except BaseException:
+            self._abandon(path)
+            raise
+
+    def begin(self, form: FileForm) -> Path:
+        """Make the temporary file of the next checkpoint, and return the checkpoint's path.
+
+        Raises DataError as `save`.
+        """
         path = self._next()
-        temporary = path.with_name(path.name + TEMPORARY)
         try:
             self._confirm_lock()
             for stale in self.folder.glob(f"checkpoint-*{TEMPORARY}"):
                 self._files.remove(stale)
-            self._files.write_whole(path, temporary, encode(checkpoint))
+            self._files.write(temporary(path), b"")
+            self._files.extend(temporary(path), form.nbytes)
         except OSError as error:
-            last = f"{self._good[-1]} is intact" if self._good else "none was saved before"
-            raise DataError(f"checkpoint {path} cannot be saved ({error}); {last}") from error
+            raise self._unsaved(path, str(error)) from error
+        return path
+
+    def publish(self, path: Path, form: FileForm, digests: Mapping[str, str], failure: str = "") -> Path:
+        """Write the header of a checkpoint whose tensors are written, and rename its file.
+
+        If there is a failure, raise DataError with it instead.
+        """
+        if failure:
+            raise self._unsaved(path, failure)
+        try:
+            self._files.write_at(temporary(path), 0, form.header(digests))
+            self._files.publish(path, temporary(path))
+        except OSError as error:
+            raise self._unsaved(path, str(error)) from error
         self._good = [*self._good, path][-KEPT:]
         self._remove_others()
         return path
+
+    def _abandon(self, path: Path) -> None:
+        """Remove the temporary file of a checkpoint, because it may fill the disk."""
+        with suppress(OSError):
+            self._files.remove(temporary(path))
+
+    def _unsaved(self, path: Path, failure: str) -> DataError:
+        self._abandon(path)
+        last = f"{self._good[-1]} is intact" if self._good else "none was saved before"
+        return DataError(f"checkpoint {path} cannot be saved ({failure}); {last}")
 
     def load(self) -> Checkpoint:
         """Return the newest good checkpoint.
@@ -179,52 +203,27 @@ class CheckpointFolder:
                     warnings.warn(f"old checkpoint {path} cannot be removed ({error})", stacklevel=3)
 
 
-def encode(checkpoint: Checkpoint) -> bytes:
-    """Encode a checkpoint as the bytes of a safetensors file."""
-    from safetensors.numpy import save
+class TensorWriter:
+    """Writes tensors into the temporary file of a checkpoint, which `CheckpointFolder.begin` made."""
 
-    state = json.dumps(checkpoint.state, sort_keys=True)
-    metadata = {"tofu_format": str(FORMAT), "state": state, "sha256": _digest(checkpoint.tensors, state)}
-    data: bytes = save({name: _contiguous(array) for name, array in checkpoint.tensors.items()}, metadata)
-    return data
+    def __init__(self, path: Path, form: FileForm, files: Files | None = None) -> None:
+        self._temporary = temporary(path)
+        self._form = form
+        self._files = files or Files()
+        self.digests: dict[str, str] = {}
+        """The SHA-256 of each tensor that was written."""
 
+    def write(self, name: str, array: Array) -> None:
+        """Write a tensor. Raises OSError."""
+        written = content(array)
+        self._files.write_at(self._temporary, self._form.places[name], written)
+        self.digests[name] = digest(written)
 
-def read(path: Path) -> Checkpoint:
-    """Read the checkpoint in a file. Raises DataError if it is damaged or not of this format."""
-    from safetensors import SafetensorError, safe_open
-
-    try:
-        open_regular(path).close()
-        with safe_open(path, "numpy") as file:
-            metadata = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118, not a mapping
-        found = metadata.get("tofu_format", "none")
-        if found != str(FORMAT):
-            kind = OtherVersion if found.isdecimal() else DataError
-            raise kind(
-                f"checkpoint {path} has format {found}, but this version of Tofu reads {FORMAT}; use the "
-                "version that saved it, or another folder"
-            )
-        state = metadata["state"]
-        if _digest(tensors, state) != metadata["sha256"]:
-            raise DataError(f"checkpoint {path} is damaged: its contents do not match its checksum")
-        values = json.loads(state)
-        if not isinstance(values, dict):
-            raise DataError(f"checkpoint {path} is damaged: its state is not an object")
-        return Checkpoint(tensors, values)
-    except (SafetensorError, OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise DataError(f"checkpoint {path} is damaged: {type(error).__name__}: {error}") from error
+    def sync(self) -> None:
+        """Wait until the tensors are on the disk. Raises OSError."""
+        self._files.sync(self._temporary)
 
 
-def _contiguous(array: Array) -> Array:
-    return array if array.flags.c_contiguous else array.copy(order="C")
-
-
-def _digest(tensors: Mapping[str, Array], state: str) -> str:
-    """Compute the SHA-256 of everything in a checkpoint."""
-    total = hashlib.sha256(state.encode())
-    for name in sorted(tensors):
-        array = _contiguous(tensors[name])
-        total.update(repr((name, array.dtype.str, array.shape)).encode())
-        total.update(array.tobytes())
-    return total.hexdigest()
+def temporary(path: Path) -> Path:
+    """Return the path of a checkpoint until it is complete."""
+    return path.with_name(path.name + TEMPORARY)

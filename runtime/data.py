@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -18,6 +19,9 @@ from ..operators.kernels.kernel import Array
 from .initializer import generator
 
 Arrays = Mapping[str, npt.ArrayLike]
+
+Rows = npt.NDArray[np.int64]
+"""Numbers of rows of a batch, in ascending order."""
 
 CHECKED_SAMPLES = 256
 """The number of samples, spread evenly, whose checksum identifies the data."""
@@ -72,6 +76,16 @@ class Batches(ABC):
     def epoch(self, number: int = 0) -> Iterator[Batch]:
         """Return the batches of one epoch, the same each time for the same number."""
 
+    def reading(self, rows: Mapping[str, Rows]) -> Batches:
+        """Return the same batches, of which a process reads only the rows that its workers are fed.
+
+        `rows` has the rows of each array of a batch by name; an array without an entry is needed whole. The
+        arrays keep the shape of the whole batch, and other rows may hold anything. Labels have to be whole,
+        since every process computes metrics. Without a method of its own, a class reads whole batches in
+        every process.
+        """
+        return self
+
     @property
     def settings(self) -> dict[str, Any]:
         """Return the settings that a resumed run must share, as JSON values."""
@@ -120,6 +134,7 @@ class ArrayIterator(Batches):
         self._shuffle = shuffle
         self._seed = seed
         self._drop_last = drop_last
+        self._rows: Mapping[str, Rows] = {}
         lengths = {name: len(array) for name, array in {**self.data, **self.label}.items()}
         if len(set(lengths.values())) != 1:
             raise DataError(f"arrays have different numbers of samples: {lengths}")
@@ -152,6 +167,18 @@ class ArrayIterator(Batches):
             "drop_last": self._drop_last,
         }
 
+    def reading(self, rows: Mapping[str, Rows]) -> Batches:
+        """Return batches whose data are read only in part, see `Batches.reading`; other rows are zeros.
+
+        Arrays may be memory maps, of which only these samples are then read. A class that changes what
+        `epoch` returns reads whole batches, since its change may need them.
+        """
+        if type(self).epoch is not ArrayIterator.epoch:
+            return self
+        partial = copy(self)
+        partial._rows = {name: each for name, each in rows.items() if name in self.data}
+        return partial
+
     def _checksum(self) -> int:
         rows = np.linspace(0, self.samples - 1, min(self.samples, CHECKED_SAMPLES)).astype(int)
         return reduce(
@@ -169,10 +196,19 @@ class ArrayIterator(Batches):
             valid = min(self.batch_size, self.samples - start)
             rows = np.take(order, np.arange(start, start + self.batch_size), mode="wrap")
             yield Batch(
-                {name: array[rows] for name, array in self.data.items()},
+                {name: self._read(name, array, rows) for name, array in self.data.items()},
                 {name: array[rows] for name, array in self.label.items()},
                 valid,
             )
+
+    def _read(self, name: str, array: Array, samples: Rows) -> Array:
+        """Return the samples of a batch, those of rows that are not needed as zeros."""
+        needed = self._rows.get(name)
+        if needed is None:
+            return array[samples]
+        batch = np.zeros((len(samples), *array.shape[1:]), array.dtype)
+        batch[needed] = array[samples[needed]]
+        return batch
 
 
 def _named(value: npt.ArrayLike | Arrays, name: str) -> dict[str, Array]:

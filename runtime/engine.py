@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from ..operators.kernels.kernel import Array
 from ..programs.memory import MemoryPlan
-from ..programs.program import PartitionedGraph
+from ..programs.program import Held, PartitionedGraph
 from .timing import StepSeconds
 
 
@@ -18,8 +19,21 @@ class Engine(Protocol):
     iterations: int
 
     @property
+    def local(self) -> Collection[int]:
+        """Return the workers that this process runs."""
+        ...
+
+    @property
     def fetched_bytes(self) -> int:
         """Count the bytes copied from one worker to another in the last iteration."""
+        ...
+
+    @property
+    def process_bytes(self) -> tuple[tuple[int, ...], ...]:
+        """Return the bytes that each process fetched from each in the last iteration: `[source][reader]`.
+
+        All processes read this in the same order.
+        """
         ...
 
     @property
@@ -47,9 +61,39 @@ class Engine(Protocol):
         """Return a buffer's contents, valid until the next iteration."""
         ...
 
+    def bring(self, held: Sequence[Held], process: int) -> bool:
+        """Bring buffers into one process, so that `read` there is local; tell whether it is this one."""
+        ...
+
+    def first(self, found: str) -> str:
+        """Return the first text that is not empty, of those that all processes found."""
+        ...
+
     def close(self) -> None:
         """Release threads and memory. The engine cannot run again."""
         ...
+
+
+class OneProcess(ABC):
+    """The part of an engine that is simple if all workers run in one process."""
+
+    @property
+    @abstractmethod
+    def fetched_bytes(self) -> int:
+        """Count the bytes copied from one worker to another in the last iteration."""
+
+    @property
+    def process_bytes(self) -> tuple[tuple[int, ...], ...]:
+        """Return the bytes that the process fetched from its own workers."""
+        return ((self.fetched_bytes,),)
+
+    def bring(self, held: Sequence[Held], process: int) -> bool:
+        """Tell that all buffers are in this process."""
+        return True
+
+    def first(self, found: str) -> str:
+        """Return the text that this process found."""
+        return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..analyzer.indices.region import Region
+from ..analyzer.indices.region import Region, Shape
 from ..dataflow.element_types import host_type
 from ..dataflow.graph import Graph, Tensor
 from ..errors import DataError, ExecutionError, ShapeError
@@ -81,6 +82,15 @@ class Executor(Closeable):
         return self._engine.fetched_bytes
 
     @property
+    def process_bytes(self) -> tuple[tuple[int, ...], ...]:
+        """Return the bytes that processes fetched from each other in the last iteration: `[source][reader]`.
+
+        Those that the workers of one process fetched from each other are at `[process][process]`. All
+        processes read this in the same order.
+        """
+        return self._engine.process_bytes
+
+    @property
     def workspace_bytes_per_worker(self) -> int:
         """Return the most that one worker's kernels need besides its arena: scratch and kept values."""
         return max(self._engine.workspace_bytes, default=0)
@@ -147,22 +157,51 @@ class Executor(Closeable):
             array[_slices(region)] = self._engine.read(worker, buffer)
         return array
 
-    def require_numbers(self, name: str) -> None:
-        """Raise ExecutionError naming the worker if a tensor holds NaN."""
+    def fed_rows(self, name: str) -> list[tuple[int, int]]:
+        """Return the rows of a tensor that workers of this process own, as intervals of dimension 0."""
         tensor = self._find(name)
-        if host_type(tensor.dtype).kind != "f":
-            return
-        for worker, buffer, region in self._parts(tensor):
-            found = first_nan(name, self._engine.read(worker, buffer), region)
-            if found is not None:
-                raise ExecutionError(
-                    f"worker {worker}: {found} is not a number after iteration "
-                    f"{self._engine.iterations - 1}; detect_nan=True stops at the operation that made it"
-                )
+        return [region[0] for worker, _, region in self._parts(tensor) if worker in self._engine.local]
+
+    def read_in(self, name: str, process: int) -> Array | None:
+        """Gather a whole tensor in one process, as `read` does; return None in the others.
+
+        All processes call this in the same order.
+        """
+        homes = self.partitioned.homes[self._find(name).index]
+        return self.read(name) if self._engine.bring(homes, process) else None
+
+    def form(self, name: str) -> tuple[np.dtype[Any], Shape]:
+        """Return the type and the shape of the array that `read` returns."""
+        tensor = self._find(name)
+        return np.dtype(host_type(tensor.dtype)), tensor.shape
+
+    def require_numbers(self, names: Iterable[str]) -> None:
+        """Raise ExecutionError naming the worker if a tensor holds NaN.
+
+        Each process looks at the tensors of its own workers, and all raise the error.
+        """
+        found = self._engine.first(next(self._not_numbers(names), ""))
+        if found:
+            raise ExecutionError(
+                f"{found} is not a number after iteration {self._engine.iterations - 1}; detect_nan=True "
+                "stops at the operation that made it"
+            )
 
     def close(self) -> None:
         """Release the engine's threads and memory."""
         self._engine.close()
+
+    def _not_numbers(self, names: Iterable[str]) -> Iterator[str]:
+        """Yield the places of NaN in tensors of this process, one for each part."""
+        for name in names:
+            tensor = self._find(name)
+            if host_type(tensor.dtype).kind != "f":
+                continue
+            for worker, buffer, region in self._parts(tensor):
+                if worker in self._engine.local:
+                    found = first_nan(name, self._engine.read(worker, buffer), region)
+                    if found is not None:
+                        yield f"worker {worker}: {found}"
 
     def _check(self, limit: MemoryLimit) -> None:
         """Check the memory limit after kernels are prepared and before the memory is touched."""

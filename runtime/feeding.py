@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from ..dataflow.micro_batches import copy_name
 from ..errors import DataError
 from ..operators.kernels.kernel import Array
-from .data import Batch
+from .data import Batch, Batches, Rows
 from .executor import Executor
 from .metrics import Tally
 
@@ -22,6 +24,24 @@ def feed(executor: Executor, batch: Batch, micro_batch: int | None = None) -> No
     for name, array in batch.label.items():
         if executor.has(_fed(name, micro_batch)):
             executor.write(_fed(name, micro_batch), array)
+
+
+def own_share(executor: Executor, data: Batches, micro_batches: int = 1, unrolled: bool = False) -> Batches:
+    """Return the batches, of which this process reads only the rows that its workers are fed.
+
+    Batches are split into `micro_batches`, which one iteration of an `unrolled` graph works on together.
+    """
+    needed: dict[str, Rows] = {}
+    for name, (extent, *_) in data.shapes.items():
+        size = extent // micro_batches
+        mask = np.zeros(extent, np.bool_)
+        for number in range(micro_batches):
+            fed = _fed(name, number if unrolled and micro_batches > 1 else None)
+            for lower, upper in executor.fed_rows(fed) if executor.has(fed) else [(0, size)]:
+                mask[number * size + lower : number * size + upper] = True
+        if not mask.all():
+            needed[name] = np.flatnonzero(mask)
+    return data.reading(needed) if needed else data
 
 
 def _fed(name: str, micro_batch: int | None) -> str:
@@ -59,8 +79,7 @@ def tally(
     `names` are those of the batch's outputs; None for all outputs. Raises ExecutionError if one holds NaN.
     """
     read = output_names(executor) if names is None else names
-    for name in read:
-        executor.require_numbers(name)
+    executor.require_numbers(read)
     if not tallies:
         return {}
     labels = list(batch.label.values())

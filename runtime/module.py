@@ -18,7 +18,7 @@ from .binding import Binding
 from .data import Batches, checked
 from .early_stopping import EarlyStopping
 from .executor import Executor
-from .feeding import feed, outputs, tally, valid_rows
+from .feeding import feed, outputs, own_share, tally, valid_rows
 from .learning_rate import ConstantRate, LearningRate
 from .metrics import Metric, Tally, get_metric
 from .progress import Epoch, Progress, Standing
@@ -33,6 +33,9 @@ Metrics = str | Metric | Sequence[str | Metric]
 
 class TrainableModule(Binding):
     """A symbol bound to workers, which can be trained, scored and used for predictions."""
+
+    checkpoint_writers = 0
+    """The number of processes that wrote the checkpoints of the last call of `fit`; 0 if there were none."""
 
     @alone
     def fit(
@@ -102,10 +105,11 @@ class TrainableModule(Binding):
                 "early_stopping": repr(early_stopping),
             }
         )
+        executor = self.bind(train_data.shapes, settings, accumulate=accumulate, unroll=unroll)
         run = TrainingRun(
             module=self,
-            executor=self.bind(train_data.shapes, settings, accumulate=accumulate, unroll=unroll),
-            data=train_data,
+            executor=executor,
+            data=own_share(executor, train_data, accumulate, unroll),
             held_out=eval_data,
             epochs=num_epoch,
             optimizer=settings,
@@ -123,6 +127,7 @@ class TrainableModule(Binding):
         if self.peers.attempt:
             resume = folder.has_checkpoints()
         with folder.exclusive(create=not resume):
+            self.checkpoint_writers = folder.writers
             keeper = Keeper(folder, run.executor, kept)
             self._begin(keeper, run.standing, resume)
             return run.train(keeper)
@@ -141,7 +146,7 @@ class TrainableModule(Binding):
         """Compute metrics over one pass of the data; rows that fill up the last batch do not count."""
         executor = self._bind_inference(data)
         tallies = [Tally(m) for m in _metrics(metric)]
-        for batch in checked(data):
+        for batch in checked(own_share(executor, data)):
             feed(executor, batch)
             executor.run()
             tally(executor, batch, tallies)
@@ -152,7 +157,7 @@ class TrainableModule(Binding):
         """Return the symbol's first output for all samples of the data, in their order."""
         executor = self._bind_inference(data)
         parts = []
-        for batch in checked(data):
+        for batch in checked(own_share(executor, data)):
             feed(executor, batch)
             executor.run()
             parts.append(valid_rows(outputs(executor)[0], batch.size, batch.valid))

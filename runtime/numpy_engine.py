@@ -26,7 +26,7 @@ from ..programs.program import Lane, PartitionedGraph
 from ..programs.schedule import LaneOf, Schedule
 from ..support.processors import processors
 from .collectives import Step
-from .engine import Watch
+from .engine import OneProcess, Watch
 from .guard_bands import GuardBands
 from .nan_watch import watched
 from .preparation import Buffers, PreparedSteps, allocate, buffers_in, place_of, prepare
@@ -60,7 +60,7 @@ class StandIns(Protocol):
         ...
 
 
-class NumpyEngine:
+class NumpyEngine(OneProcess):
     """Runs a partitioned graph, one iteration per call of `run`.
 
     `buffers[worker][buffer]` are views of the arenas, in the form of each buffer's region. They start as
@@ -86,9 +86,11 @@ class NumpyEngine:
     ) -> None:
         self._partitioned = partitioned
         self._watchdog_seconds = watch.watchdog_seconds
-        local = range(partitioned.workers) if stand_ins is None else stand_ins.local
-        default = default_threads(len(local))
-        served = served_lanes(local, min(len(Lane) * len(local), default if threads is None else threads))
+        self.local = range(partitioned.workers) if stand_ins is None else stand_ins.local
+        default = default_threads(len(self.local))
+        served = served_lanes(
+            self.local, min(len(Lane) * len(self.local), default if threads is None else threads)
+        )
         self.threads = len(served)
         self.iterations = 0
         arenas = allocate(partitioned, memory)
@@ -102,7 +104,7 @@ class NumpyEngine:
         ]
         self._guards = {
             worker: GuardBands(partitioned, memory, arenas, worker)
-            for worker in (local if watch.guard_buffers else ())
+            for worker in (self.local if watch.guard_buffers else ())
         }
         self._gate = UpdateGate(partitioned)
         self._steps = [self._steps_of(worker, watch) for worker in range(partitioned.workers)]

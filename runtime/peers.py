@@ -7,13 +7,17 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
 
-from .checkpoint import Checkpoint, CheckpointFolder
+from .checkpoint import CheckpointFolder
+from .checkpoint_file import Checkpoint, Savable
 
 
 class KeptFolder(Protocol):
     """A folder of checkpoints, see `CheckpointFolder`."""
 
     folder: Path
+
+    writers: int
+    """The number of processes that write checkpoints."""
 
     def exclusive(self, create: bool) -> AbstractContextManager[None]:
         """Keep other runs out of the folder."""
@@ -23,7 +27,7 @@ class KeptFolder(Protocol):
         """Tell whether there are checkpoints, good or not."""
         ...
 
-    def save(self, checkpoint: Checkpoint) -> Path:
+    def save(self, checkpoint: Savable) -> Path:
         """Write the next checkpoint."""
         ...
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ..dataflow.graph import Role
 from ..dataflow.optimizer import Optimizer
 from ..errors import DataError, PlanError
-from .checkpoint import Checkpoint
+from ..operators.kernels.kernel import Array
+from .checkpoint_file import Checkpoint, Form
 from .data import Batches
 from .executor import Executor
 from .parameters import tensors_of
@@ -91,10 +93,32 @@ class Keeper:
         Raises DataError if it cannot be written, ExecutionError if a tensor holds NaN. Earlier checkpoints
         stay unchanged.
         """
-        for name in self._names:
-            self._executor.require_numbers(name)
-        tensors = {name: self._executor.read(name) for name in self._names}
-        self._folder.save(Checkpoint(tensors, {"settings": self._settings, "standing": standing.to_json()}))
+        self._executor.require_numbers(self._names)
+        state = {"settings": self._settings, "standing": standing.to_json()}
+        self._folder.save(_Held(self._executor, self._names, state))
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """The contents of a checkpoint, whose tensors are read one at a time."""
+
+    executor: Executor
+    """The executor that holds the tensors."""
+
+    names: Sequence[str]
+    """The names of the tensors."""
+
+    state: Mapping[str, Any]
+    """Everything else, as JSON values."""
+
+    @property
+    def forms(self) -> dict[str, Form]:
+        """Return the type and shape of every tensor."""
+        return {name: self.executor.form(name) for name in self.names}
+
+    def read(self, name: str, process: int = 0) -> Array | None:
+        """Return a tensor in one process; None in others. All call it in the same order."""
+        return self.executor.read_in(name, process)
 
 
 def _flat(settings: Mapping[str, Any], place: str = "") -> dict[str, Any]:

@@ -16,6 +16,18 @@ class Files:
         """Write a new file, or replace the contents of an existing one."""
         path.write_bytes(data)
 
+    def extend(self, path: Path, nbytes: int) -> None:
+        """Give an existing file its size."""
+        os.truncate(path, nbytes)
+
+    def write_at(self, path: Path, start: int, data: bytes | memoryview) -> None:
+        """Write into an existing file, from a byte on."""
+        with path.open("r+b", buffering=0) as file:
+            file.seek(start)
+            view = memoryview(data)
+            while view:
+                view = view[file.write(view) :]
+
     def sync(self, path: Path) -> None:
         """Wait until the file's contents are on the disk."""
         _sync(path, os.O_RDWR)
@@ -38,13 +50,17 @@ class Files:
         """
         try:
             self.write(temporary, data)
-            self.sync(temporary)
-            self.rename(temporary, path)
-            self.sync_folder(path.parent)
+            self.publish(path, temporary)
         except BaseException:
             with suppress(OSError):
                 self.remove(temporary)
             raise
+
+    def publish(self, path: Path, temporary: Path) -> None:
+        """Give a file that is written its name; afterwards it is on the disk."""
+        self.sync(temporary)
+        self.rename(temporary, path)
+        self.sync_folder(path.parent)
 
 
 def write_whole(path: Path, data: bytes) -> None:

@@ -7,7 +7,7 @@ from os import PathLike
 from pathlib import Path
 
 from ...errors import DataError
-from ...runtime.checkpoint import Checkpoint, encode, read
+from ...runtime.checkpoint_file import Checkpoint, encode, read
 from ...support.atomic_files import write_whole
 from ...support.opened_files import open_regular
 from .array import NDArray, as_array
@@ -18,8 +18,6 @@ MXNET_MAGIC = (0x112).to_bytes(8, "little")
 
 def save(fname: str | PathLike[str], data: NDArray | Sequence[NDArray] | Mapping[str, NDArray]) -> None:
     """Write an array, a list or a dictionary of arrays. Raises DataError if it cannot be written."""
-    from safetensors import SafetensorError
-
     unnamed = not isinstance(data, Mapping)
     if isinstance(data, NDArray):
         data = [data]
@@ -27,7 +25,7 @@ def save(fname: str | PathLike[str], data: NDArray | Sequence[NDArray] | Mapping
     tensors = {name: as_array(array) for name, array in named.items()}
     try:
         write_whole(Path(fname), encode(Checkpoint(tensors, {LIST: unnamed})))
-    except (OSError, SafetensorError) as error:
+    except (OSError, DataError) as error:
         raise DataError(f"{fname} cannot be saved: {error}") from error
 
 

@@ -80,6 +80,14 @@ def traffic(partitioned: PartitionedGraph, machine: Machine) -> Traffic:
     )
 
 
+def worker_bytes(partitioned: PartitionedGraph) -> Integers:
+    """Count the bytes that cross between workers in an iteration, `[source, reader]`."""
+    counted = np.zeros((partitioned.workers, partitioned.workers), np.int64)
+    for _, source, reader, nbytes in _moved(partitioned):
+        counted[source, reader] += nbytes
+    return counted
+
+
 def _loads(transfers: Integers, links: Integers, amounts: Integers) -> tuple[Integers, Integers]:
     """Return the load of every pair of a transfer and a link that it uses: transfers and bytes."""
     width = int(links.max(initial=0)) + 1

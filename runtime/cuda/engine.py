@@ -21,7 +21,7 @@ from ...programs.clock import writes
 from ...programs.memory import MemoryPlan
 from ...programs.program import Lane, PartitionedGraph
 from ...programs.schedule import Schedule
-from ..engine import Watch
+from ..engine import OneProcess, Watch
 from ..nan_watch import first_nan
 from ..preparation import place_of
 from ..update_gate import gated_instructions
@@ -29,7 +29,7 @@ from .machine import Bytes, CudaMachine, Event, Graph
 from .preparation import arena_views, overflows, prepare
 
 
-class CudaEngine:
+class CudaEngine(OneProcess):
     """Runs a partitioned graph on a machine's cards, one iteration per call of `run`.
 
     If the watch measures instructions, the engine is eager, and the cards note when each begins and ends. If
@@ -48,6 +48,7 @@ class CudaEngine:
         eager: bool = False,
     ) -> None:
         self._partitioned = partitioned
+        self.local = range(partitioned.workers)
         self._machine = machine
         self._watch = watch
         self._eager = eager or watch.seconds is not None or watch.detect_nan

@@ -18,6 +18,7 @@ from ...operators.kernels.kernel import Array
 from ...programs.memory import MemoryPlan
 from ...programs.program import Held, PartitionedGraph
 from ...programs.schedule import schedule
+from ..checkpoint_file import content
 from ..engine import Watch
 from ..numpy_engine import NumpyEngine
 from .messages import messages_of
@@ -81,12 +82,14 @@ class DistributedEngine:
         # the number of threads of a product can change its bits, so it is the same everywhere
         said = processes.exchange("count threads", b"%d" % self._engine.kernel_threads)
         self._engine.kernel_threads = min(map(int, said))
-        self._local = view.local
+        self.local = view.local
         self.iterations = 0
         self._homes = {held: homes for homes in partitioned.homes for held in homes}
         self._gathered: dict[Held, Array] = {}
         """The parts of the tensor that was read last."""
         self._fetched_bytes = 0
+        self._sent: dict[int, int] = {}
+        """The bytes that each process got from this one in the last iteration."""
         self._workspace_bytes = self._all_workspaces(self._engine.workspace_bytes)
 
     @property
@@ -96,6 +99,13 @@ class DistributedEngine:
         Those that crossed between processes are counted as they were sent.
         """
         return self._fetched_bytes
+
+    @property
+    def process_bytes(self) -> tuple[tuple[int, ...], ...]:
+        """Return the bytes that each process got from each in the last iteration: `[source][reader]`."""
+        content = json.dumps([self._sent.get(each, 0) for each in sorted(set(self._processes.places))])
+        said = self._processes.exchange("count bytes", content.encode())
+        return tuple(tuple(json.loads(row)) for row in said)
 
     @property
     def workspace_bytes(self) -> tuple[int, ...]:
@@ -118,7 +128,7 @@ class DistributedEngine:
         """
         self._gathered = {}
         transport = self._processes.transport
-        sent, received = transport.sent_bytes, transport.received_bytes
+        sent, received = dict(transport.sent_bytes), transport.received_bytes
         try:
             self._engine.run(updates)
         except ExecutionError as error:
@@ -130,14 +140,16 @@ class DistributedEngine:
             )
             raise
         received = transport.received_bytes - received
-        crossed = transport.sent_bytes - sent + self._engine.fetched_bytes - received
-        self._fetched_bytes = sum(map(int, self._processes.exchange("end an iteration", b"%d" % crossed)))
+        self._sent = {other: nbytes - sent[other] for other, nbytes in transport.sent_bytes.items()}
+        self._sent[self._processes.number] = self._engine.fetched_bytes - received
+        crossed = b"%d" % sum(self._sent.values())
+        self._fetched_bytes = sum(map(int, self._processes.exchange("end an iteration", crossed)))
         self.iterations += 1
 
     def write(self, worker: int, buffer: int, values: Array) -> None:
         """Fill a buffer, if its worker is in this process."""
         self._gathered = {}
-        if worker in self._local:
+        if worker in self.local:
             self._engine.write(worker, buffer, values)
 
     def read(self, worker: int, buffer: int) -> Array:
@@ -150,16 +162,58 @@ class DistributedEngine:
             self._gathered = self._gather(homes)
         return self._gathered[worker, buffer]
 
+    def bring(self, held: Sequence[Held], process: int) -> bool:
+        """Bring buffers into one process, so that `read` there is local; tell whether it is this one.
+
+        Of equal regions one travels, and none if the process has one of them. All processes send and receive
+        in one order, so none waits for ever.
+        """
+        self._gathered = {}
+        places, me = self._processes.places, self._processes.number
+        chosen: dict[Region, Held] = {}
+        for worker, buffer in sorted(held, key=lambda each: places[each[0]] != process):
+            chosen.setdefault(self._region((worker, buffer)), (worker, buffer))
+        found: dict[Region, Array] = {}
+        try:
+            for number, (region, (worker, buffer)) in enumerate(chosen.items()):
+                source = places[worker]
+                if source == me:
+                    values = np.ascontiguousarray(self._engine.read(worker, buffer))
+                    found[region] = values
+                    if process != me:
+                        self._processes.transport.send(process, number, content(values))
+                elif process == me:
+                    form = self._partitioned.programs[worker].buffers[buffer]
+                    dtype = storage_type(self._partitioned.graph.tensors[form.tensor].dtype)
+                    found[region] = np.empty([upper - lower for lower, upper in region], dtype)
+                    self._processes.transport.receive(source, number, content(found[region]))
+        except LinkLost as error:
+            failed = ExecutionError("the reading of a tensor")
+            failed.__cause__ = error
+            raise self._processes.fail(failed) from error
+        if process == me:
+            self._gathered = {each: found[self._region(each)] for each in held}
+        return process == me
+
+    def first(self, found: str) -> str:
+        """Return the first text that is not empty, of those that all processes found."""
+        said = self._processes.exchange("look for errors", found.encode())
+        return next(filter(None, said), b"").decode()
+
     def close(self) -> None:
         """End the threads. The engine cannot run again."""
         self._engine.close()
 
+    def _region(self, held: Held) -> Region:
+        """Return the region of a buffer."""
+        return self._partitioned.programs[held[0]].buffers[held[1]].region
+
     def _gather(self, homes: Sequence[Held]) -> dict[Held, Array]:
         """Return the contents of buffers from their processes. Of equal regions one is sent."""
-        regions = [self._partitioned.programs[worker].buffers[buffer].region for worker, buffer in homes]
+        regions = [self._region(held) for held in homes]
         senders = dict(zip(reversed(regions), reversed(homes), strict=True))
         places = self._processes.places
-        own = [held for held in senders.values() if held[0] in self._local]
+        own = [held for held in senders.values() if held[0] in self.local]
         content = b"".join(np.ascontiguousarray(self._engine.read(*held)).tobytes() for held in own)
         said = self._processes.exchange("read a tensor", content)
         starts = [0] * len(said)
@@ -174,11 +228,11 @@ class DistributedEngine:
 
     def _all_workspaces(self, own: Sequence[int]) -> tuple[int, ...]:
         """Return the workspaces of all workers, with the memory for messages."""
-        counted = {worker: own[worker] for worker in self._local}
-        counted[self._local[0]] += self._wire.nbytes
+        counted = {worker: own[worker] for worker in self.local}
+        counted[self.local[0]] += self._wire.nbytes
         known: dict[str, int] = {}
-        for content in self._processes.exchange("count memory", json.dumps(counted).encode()):
-            known |= json.loads(content)
+        for said in self._processes.exchange("count memory", json.dumps(counted).encode()):
+            known |= json.loads(said)
         return tuple(known[str(worker)] for worker in range(self._partitioned.workers))
 
 

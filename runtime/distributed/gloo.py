@@ -67,14 +67,14 @@ class GlooTransport:
         self._sender = _Waiter("tofu-gloo-send", self._aborted)
         self._receiver = _Waiter("tofu-gloo-receive", self._aborted)
         atexit.register(self._leave)
-        self.sent_bytes = 0
+        self.sent_bytes = {other: 0 for other in range(count) if other != number}
         self.received_bytes = 0
 
     def send(self, process: int, number: int, content: memoryview) -> None:
         """Send a message; when this returns, the memory may be written again. Raises LinkLost."""
         tensor = self._as_tensor(np.asarray(content))
         self._sender.wait(process, lambda: self._group.send([tensor], process, number).wait())
-        self.sent_bytes += len(content)
+        self.sent_bytes[process] += len(content)
 
     def receive(self, process: int, number: int, into: memoryview) -> None:
         """Receive a message. Raises LinkLost."""

@@ -40,6 +40,9 @@ class Membership:
     names: tuple[str, ...]
     """All processes in words."""
 
+    hosts: tuple[str, ...]
+    """The machine of each process."""
+
     control: Control
     """The control connections."""
 
@@ -92,7 +95,8 @@ def join(meeting: Meeting, workers_each: int, timeout_seconds: float, join_secon
         later = range(meeting.number + 1, meeting.count)
         connections |= _accept(listener, token, later, meeting.count, deadline, lambda: control.verdict)
     own_place = (meeting.number, meeting.local_count, meeting.attempt)
-    return Membership(*own_place, names, control, connections, tuple(reached))
+    hosts = tuple(each["host"] for each in addresses)
+    return Membership(*own_place, names, hosts, control, connections, tuple(reached))
 
 
 def _connect(meeting: Meeting, own: dict[str, Any], deadline: float) -> tuple[socket.socket, bytes]:

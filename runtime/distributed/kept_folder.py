@@ -1,23 +1,42 @@
-"""Checkpoints of several processes: the first one writes and reads files, and the others get what it read."""
+"""Checkpoints of several processes: written by all of them if all see the folder, by the first one otherwise.
+
+The first process holds the lock, makes a temporary file, and at last writes the header and renames the file.
+So a checkpoint is complete or absent, as that of one process is. Every tensor has a process that writes it
+into its place, and gets the parts of others for that, one tensor at a time. All processes sync what they
+wrote before the file is renamed.
+
+The folder is shared if every process finds the first one's random text in a file there, and the first one
+finds what every process added to it.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+import secrets
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 
+from ...errors import DataError
 from ...operators.kernels.kernel import Array
-from ..checkpoint import Checkpoint, CheckpointFolder
+from ..checkpoint import CheckpointFolder, TensorWriter
+from ..checkpoint_file import Checkpoint, FileForm, Savable
+
+PROBE = ".probe-"
+PROBE_BYTES = 32
+"""The size of the text of a probe, and of what each process adds."""
 
 
 class Sharing(Protocol):
     """The parts of `Processes` that this file needs."""
 
     number: int
+    count: int
+
+    def exchange(self, purpose: str, content: bytes) -> list[bytes]: ...
 
     def text(self, make: Callable[[], str]) -> str: ...
 
@@ -25,12 +44,14 @@ class Sharing(Protocol):
 
 
 class SharedFolder:
-    """A folder that only the first process touches, so it needs not be on a disk that all can reach."""
+    """A folder of checkpoints that all processes use."""
 
     def __init__(self, folder: Path, processes: Sharing) -> None:
         self.folder = folder
         self._kept = CheckpointFolder(folder)
         self._processes = processes
+        self.writers = 1
+        """The number of processes that write checkpoints: one until it is known that all see the folder."""
 
     @contextmanager
     def exclusive(self, create: bool) -> Iterator[None]:
@@ -42,15 +63,41 @@ class SharedFolder:
                 return ""
 
             self._processes.text(enter)
+            self.writers = self._processes.count if self._is_shared() else 1
             yield
 
     def has_checkpoints(self) -> bool:
         """Tell whether there are checkpoints, good or not."""
         return bool(self._processes.text(lambda: "yes" if self._kept.has_checkpoints() else ""))
 
-    def save(self, checkpoint: Checkpoint) -> Path:
-        """Write the next checkpoint, see `CheckpointFolder.save`."""
-        return Path(self._processes.text(lambda: str(self._kept.save(checkpoint))))
+    def save(self, checkpoint: Savable) -> Path:
+        """Write the next checkpoint, see `CheckpointFolder.save`. The state is that of the first process."""
+
+        def begin() -> str:
+            form = FileForm(checkpoint.forms, checkpoint.state)
+            return json.dumps([str(self._kept.begin(form)), form.state])
+
+        named, state = json.loads(self._processes.text(begin))
+        form, path = FileForm(checkpoint.forms, json.loads(state)), Path(named)
+        writer, failure = TensorWriter(path, form), ""
+        for name, process in self._shared_out(form.sizes).items():
+            array = checkpoint.read(name, process)
+            try:
+                if array is not None and not failure:
+                    writer.write(name, array)
+            except OSError as error:
+                failure = f"process {self._processes.number}: {error}"
+        try:
+            if writer.digests and not failure:
+                writer.sync()
+        except OSError as error:
+            failure = f"process {self._processes.number}: {error}"
+        said = self._processes.exchange("write a checkpoint", json.dumps([writer.digests, failure]).encode())
+        written = [json.loads(each) for each in said]
+        digests = {name: found for each, _ in written for name, found in each.items()}
+        failures = "; ".join(failure for _, failure in written if failure)
+        self._processes.text(lambda: str(self._kept.publish(path, form, digests, failures)))
+        return path
 
     def load(self) -> Checkpoint:
         """Return the newest good checkpoint, see `CheckpointFolder.load`."""
@@ -69,3 +116,50 @@ class SharedFolder:
             for name, (dtype, shape) in forms.items()
         }
         return Checkpoint(tensors, state)
+
+    def _shared_out(self, sizes: Mapping[str, int]) -> dict[str, int]:
+        """Return the process that writes each tensor: the largest first, each by the one with the least."""
+        taken = [0] * self.writers
+        found: dict[str, int] = {}
+        for name in sorted(sizes, key=lambda name: (-sizes[name], name)):
+            found[name] = taken.index(min(taken))
+            taken[found[name]] += sizes[name]
+        return found
+
+    def _is_shared(self) -> bool:
+        """Tell whether all processes see and write one folder."""
+        number = self._processes.number
+        probe = self.folder / f"{PROBE}{secrets.token_hex(8)}"
+
+        def begin() -> str:
+            text = secrets.token_hex(PROBE_BYTES // 2)
+            try:
+                for stale in self.folder.glob(f"{PROBE}*"):
+                    stale.unlink()
+                probe.write_text(text, encoding="ascii")
+            except OSError as error:
+                raise DataError(f"no checkpoints can be kept in {self.folder}: {error.strerror}") from error
+            return json.dumps([probe.name, text])
+
+        name, text = json.loads(self._processes.text(begin))
+        probe = self.folder / name
+        mark = f"{number:0{PROBE_BYTES}d}".encode()
+        try:
+            with probe.open("r+b") as file:
+                seen = file.read(PROBE_BYTES) == text.encode()
+                file.seek(PROBE_BYTES * (number + 1))
+                file.write(mark)
+        except OSError:
+            seen = False
+        all_saw = all(each == b"1" for each in self._processes.exchange("share a folder", b"%d" % seen))
+
+        def end() -> str:
+            try:
+                found = probe.read_bytes()
+                probe.unlink()
+            except OSError as error:
+                raise DataError(f"no checkpoints can be kept in {self.folder}: {error.strerror}") from error
+            marks = [f"{each:0{PROBE_BYTES}d}" for each in range(self._processes.count)]
+            return "yes" if all_saw and found == "".join([text, *marks]).encode() else ""
+
+        return bool(self._processes.text(end))

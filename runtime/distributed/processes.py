@@ -36,14 +36,16 @@ JOIN_SECONDS = 120.0
 class Processes(Closeable):
     """All processes of a run; `tofu.distributed` makes it. Each runs `workers_each` of the workers.
 
-    `number` is that of this process, and `count` that of all. `attempt` is how often the run was started
-    again. All processes run the same script, so that they make the same calls in the same order.
+    `number` is that of this process, and `count` that of all. `names` and `hosts` say which process it is and
+    on which machine, for each. `attempt` is how often the run was started again. All processes run the same
+    script, so that they make the same calls in the same order.
     """
 
     def __init__(self, joined: Membership, workers_each: int) -> None:
         self.number = joined.number
         self.count = len(joined.names)
         self.names = joined.names
+        self.hosts = joined.hosts
         self.transport: Transport = SocketTransport(joined.connections)
         self.workers_each = workers_each
         self.local_count = joined.local_count

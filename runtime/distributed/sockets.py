@@ -25,7 +25,7 @@ class SocketTransport:
         self._sent = dict.fromkeys(connections, 0)
         self._received = dict.fromkeys(connections, 0)
         self._headers = {process: memoryview(bytearray(HEADER.size)) for process in connections}
-        self.sent_bytes = 0
+        self.sent_bytes = dict.fromkeys(connections, 0)
         self.received_bytes = 0
         for connection in self._connections.values():
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -44,7 +44,7 @@ class SocketTransport:
         except OSError as error:
             raise LinkLost(process, f"its connection broke ({error.strerror or error})") from error
         self._sent[process] += 1
-        self.sent_bytes += done
+        self.sent_bytes[process] += done
 
     def receive(self, process: int, number: int, into: memoryview) -> None:
         """Receive a message. Raises LinkLost, also if another message arrives."""

@@ -23,8 +23,8 @@ class Transport(Protocol):
     they were sent.
     """
 
-    sent_bytes: int
-    """The bytes of messages that were sent so far, counted as they left."""
+    sent_bytes: dict[int, int]
+    """The bytes of messages that were sent so far to each other process, counted as they left."""
 
     received_bytes: int
     """The bytes of messages that were received so far."""

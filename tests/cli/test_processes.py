@@ -80,6 +80,10 @@ def test_the_report_is_printed_once(data: Path, tmp_path: Path) -> None:
     facts = lines[-1]
     assert (facts["workers"], facts["device"]) == (3, "3 processes")
     assert facts["fetched_bytes_per_step"] == facts["planned_bytes_per_step"] > 0
+    [link] = facts["links"]
+    assert link["from"] == link["to"] != ""
+    assert link["sent_bytes"] == link["planned_bytes"] == facts["planned_bytes_per_step"]
+    assert facts["checkpoint_writers"] == 3
     with training(*options, "--workers", "3", "--checkpoint", str(tmp_path / "alone")) as process:
         out, err = process.communicate(timeout=PATIENCE_SECONDS)
     assert [json.loads(line) for line in out.splitlines()][:2] == lines[:2]

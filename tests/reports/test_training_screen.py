@@ -27,6 +27,17 @@ SUMMARY = {
 }
 
 
+LINKS = {
+    "links": [
+        {"from": "a", "to": "a", "planned_bytes": 1000, "sent_bytes": 1000},
+        {"from": "a", "to": "b", "planned_bytes": 20, "sent_bytes": 20},
+        {"from": "b", "to": "a", "planned_bytes": 3, "sent_bytes": 4},
+        {"from": "b", "to": "b", "planned_bytes": 0, "sent_bytes": 0},
+    ],
+    "checkpoint_writers": 3,
+}
+
+
 class _Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True
@@ -122,3 +133,12 @@ def test_simulated_time_stands_next_to_the_measured_one() -> None:
     lines = [line.replace(" ", "") for line in file.getvalue().splitlines()]
     simulated = next(n for n, line in enumerate(lines) if "aniteration,simulated│80.00ms" in line)
     assert "aniteration,measured│100.00ms" in lines[simulated + 1]
+
+
+def test_processes_report_their_links_and_who_writes() -> None:
+    file = io.StringIO()
+    Screen(_console(file)).summary({**SUMMARY, **LINKS})
+    assert "of these between machines, planned and measured" in file.getvalue()
+    assert "23, 24" in file.getvalue()
+    assert "1,000, 1,000" in file.getvalue()
+    assert "written by 3 processes" in file.getvalue()

@@ -11,11 +11,14 @@ import numpy as np
 import pytest
 
 from tofu.errors import DataError
-from tofu.runtime.checkpoint import TEMPORARY, Checkpoint, CheckpointFolder, encode, read
+from tofu.runtime.checkpoint import TEMPORARY, CheckpointFolder
+from tofu.runtime.checkpoint_file import Checkpoint, encode, read
 from tofu.support.atomic_files import Files
 
-OPERATIONS = 5
-"""Of one save: write, sync, rename, sync of the folder, removal of the oldest."""
+OPERATIONS = 10
+"""Of one save: write, extend, write three tensors and the header, sync, rename, sync of the folder, removal
+of the oldest.
+"""
 
 
 def numbered(number: int) -> Checkpoint:
@@ -50,6 +53,18 @@ class Failing(Files):
             raise
         super().write(path, data)
 
+    def extend(self, path: Path, nbytes: int) -> None:
+        self._count()
+        super().extend(path, nbytes)
+
+    def write_at(self, path: Path, start: int, data: bytes | memoryview) -> None:
+        try:
+            self._count()
+        except OSError:
+            super().write_at(path, start, data[: len(data) // 2])
+            raise
+        super().write_at(path, start, data)
+
     def sync(self, path: Path) -> None:
         self._count()
         super().sync(path)
@@ -71,23 +86,28 @@ class Forgetful(Files):
     """A disk that loses what was not synced: contents until `sync`, names until `sync_folder`."""
 
     def __init__(self) -> None:
-        self.contents: dict[Path, bytes] = {}
+        self.contents: set[Path] = set()
         self.unsafe: list[tuple[Path, Path]] = []
         self.lost: dict[Path, bytes] = {}
 
     def write(self, path: Path, data: bytes) -> None:
         super().write(path, data)
-        self.contents[path] = data
+        self.contents.add(path)
+
+    def write_at(self, path: Path, start: int, data: bytes | memoryview) -> None:
+        super().write_at(path, start, data)
+        self.contents.add(path)
 
     def sync(self, path: Path) -> None:
         super().sync(path)
-        del self.contents[path]
+        self.contents.discard(path)
 
     def rename(self, source: Path, target: Path) -> None:
         super().rename(source, target)
         self.unsafe.append((source, target))
         if source in self.contents:
-            self.contents[target] = self.contents.pop(source)
+            self.contents.remove(source)
+            self.contents.add(target)
 
     def sync_folder(self, folder: Path) -> None:
         super().sync_folder(folder)
@@ -140,7 +160,7 @@ def test_a_failure_at_any_operation_loses_nothing(tmp_path: Path, at: int) -> No
     assert len(folder.paths()) == 2
 
 
-@pytest.mark.parametrize("stop", ["write", "sync", "rename", "sync_folder"])
+@pytest.mark.parametrize("stop", ["write", "extend", "write_at", "sync", "rename", "sync_folder"])
 def test_a_crash_after_any_operation_loses_nothing(tmp_path: Path, stop: str) -> None:
     CheckpointFolder(tmp_path).save(numbered(1))
     files = Forgetful()
@@ -197,8 +217,8 @@ def test_one_of_another_version_is_neither_passed_over_nor_removed(tmp_path: Pat
     folder = CheckpointFolder(tmp_path)
     folder.save(numbered(1))
     newer = folder.save(numbered(2))
-    newer.write_bytes(newer.read_bytes().replace(b'"tofu_format":"1"', b'"tofu_format":"2"'))
-    with pytest.raises(DataError, match=r"000002.* has format 2, but this version of Tofu reads 1"):
+    newer.write_bytes(newer.read_bytes().replace(b'"tofu_format":"2"', b'"tofu_format":"3"'))
+    with pytest.raises(DataError, match=r"000002.* has format 3, but this version of Tofu reads 2"):
         CheckpointFolder(tmp_path).load()
     assert CheckpointFolder(tmp_path).paths()[-1] == newer
 
@@ -221,10 +241,10 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
         objects.dumps(),
         len(header).to_bytes(8, "little") + header,
         (1 << 62).to_bytes(8, "little"),
-        encode(numbered(1)).replace(b'"tofu_format":"1"', b'"tofu_format":"2"'),
+        encode(numbered(1)).replace(b'"tofu_format":"2"', b'"tofu_format":"1"'),
     ):
         path.write_bytes(content)
-        with pytest.raises(DataError, match=r"is damaged|has format 2, but this version of Tofu reads 1"):
+        with pytest.raises(DataError, match=r"is damaged|has format 1, but this version of Tofu reads 2"):
             read(path)
     with pytest.raises(DataError, match="000001"):
         CheckpointFolder(tmp_path).load()

@@ -14,7 +14,8 @@ from tofu.dataflow import sym
 from tofu.dataflow.naming import NameScope
 from tofu.dataflow.optimizer import adam
 from tofu.errors import DataError
-from tofu.runtime.checkpoint import Checkpoint, CheckpointFolder
+from tofu.runtime.checkpoint import CheckpointFolder
+from tofu.runtime.checkpoint_file import Checkpoint
 from tofu.runtime.context import cpu
 from tofu.runtime.data import ArrayIterator
 from tofu.runtime.learning_rate import CosineRate

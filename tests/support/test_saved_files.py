@@ -22,7 +22,8 @@ from tofu.machines.write_machine import save_machine
 from tofu.mx import nd
 from tofu.partitioner import Plan, lower, partition
 from tofu.partitioner.methods.placement.result import Placement
-from tofu.runtime.checkpoint import Checkpoint, CheckpointFolder
+from tofu.runtime.checkpoint import CheckpointFolder
+from tofu.runtime.checkpoint_file import Checkpoint
 
 from ..file_sizes import files_of_at_most
 from ..machines.test_profile_file import KIND

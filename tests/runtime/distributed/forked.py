@@ -86,7 +86,7 @@ def forked(count: int, work: Work, **settings: Any) -> Iterator[Forked]:
             process.join()
 
 
-def results(count: int, work: Work, **settings: Any) -> list[Any]:
+def results(count: int, work: Work, patience_seconds: float = PATIENCE_SECONDS, **settings: Any) -> list[Any]:
     """Return the results of a function in several processes."""
     with forked(count, work, **settings) as running:
-        return [running.said(number) for number in range(count)]
+        return [running.said(number, patience_seconds) for number in range(count)]

@@ -32,13 +32,13 @@ class QueueTransport:
         self._queues = queues
         self._me = me
         self._rendezvous = rendezvous
-        self.sent_bytes = 0
+        self.sent_bytes: dict[int, int] = {}
         self.received_bytes = 0
 
     def send(self, process: int, number: int, content: memoryview) -> None:
         queue = self._queues[self._me, process]
         queue.put((number, bytes(content)), timeout=PATIENCE_SECONDS)
-        self.sent_bytes += len(content)
+        self.sent_bytes[process] = self.sent_bytes.get(process, 0) + len(content)
         if self._rendezvous:
             queue.join()
 

@@ -49,7 +49,7 @@ def test_random_programs_have_the_bits_of_one_process(
                     np.testing.assert_array_equal(found, alone.read(name)[lower:upper])
             assert sum(engine.fetched_bytes for engine in engines) == partitioned.planned_bytes
         planned = sum(message.nbytes for message in messages_of(partitioned, places))
-        assert sum(each.sent_bytes for each in transports) == 3 * planned
+        assert sum(sum(each.sent_bytes.values()) for each in transports) == 3 * planned
         assert sum(each.received_bytes for each in transports) == 3 * planned
         for engine in engines:
             engine.close()
@@ -106,7 +106,7 @@ def test_messages_may_carry_what_is_needed_later(toys: Any, places: tuple[int, .
                 found = engines[places[worker]].read(worker, buffer)
                 np.testing.assert_array_equal(found, expected[name][lower:upper])
         planned = sum(message.nbytes for message in messages_of(partitioned, places))
-        assert sum(each.sent_bytes for each in transports) == planned
+        assert sum(sum(each.sent_bytes.values()) for each in transports) == planned
         for engine in engines:
             engine.close()
     assert fewer > 0

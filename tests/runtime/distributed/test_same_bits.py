@@ -11,6 +11,7 @@ import pytest
 
 import tofu
 from tofu.dataflow.graph import Graph, Role
+from tofu.partitioner.costs.traffic import worker_bytes
 from tofu.programs.program import PartitionedGraph
 from tofu.runtime.distributed.processes import Processes
 from tofu.runtime.executor import Executor
@@ -70,7 +71,13 @@ def check(partitioned: PartitionedGraph, count: int, **settings: Any) -> None:
     """Compare `count` processes with the threads of one."""
 
     def work(processes: Processes) -> dict[str, bytes]:
-        return trained(Executor(partitioned, make_engine=processes.engine()))
+        executor = Executor(partitioned, make_engine=processes.engine())
+        found = trained(executor)
+        places = np.array(processes.places)
+        sent = np.zeros((count, count), np.int64)
+        np.add.at(sent, (places[:, None], places), worker_bytes(partitioned))
+        assert np.array_equal(executor.process_bytes, sent)
+        return found
 
     workers_each = partitioned.workers // count
     expected = trained(Executor(partitioned, threads=2))
