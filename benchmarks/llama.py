@@ -40,11 +40,22 @@ class Size:
     """The sizes of a model."""
 
     width: int
+    """The elements of a position."""
+
     hidden: int
+    """The elements of a position inside the feed-forward layers."""
+
     layers: int
+    """The number of layers."""
+
     heads: int
+    """The heads of queries."""
+
     groups: int
+    """The heads of keys and values."""
+
     vocabulary: int = 128256
+    """The number of tokens."""
 
 
 SIZES = {"1B": Size(2048, 8192, 16, 32, 8), "8B": Size(4096, 14336, 32, 32, 8)}
