@@ -1,4 +1,4 @@
-"""The environment of processes that are compared: nothing in it says how a library computes, but this file."""
+"""The environment of processes that are compared: it says nothing of how a library computes."""
 
 from __future__ import annotations
 

@@ -14,6 +14,8 @@ from pathlib import Path
 
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
+from ..operators.kernels.onednn.library import Absent, Library, find
+
 LEVELS = ("SSE", "AVX", "AVX2", "AVX-512")
 """Vector instructions of x86-64, each wider or richer than those before it."""
 
@@ -37,7 +39,7 @@ CORE_VARIABLE = "OPENBLAS_CORETYPE"
 
 @dataclass(frozen=True, slots=True)
 class KernelLibrary:
-    """A library that computes products of matrices."""
+    """A library that computes products of matrices or convolutions."""
 
     name: str
     """Its name."""
@@ -63,6 +65,32 @@ def blas_libraries(environment: Mapping[str, str] = os.environ) -> tuple[KernelL
     level = processor_level()
     found = (_library(each, level, environment) for each in numpy_blas())
     return tuple(sorted(set(found), key=lambda library: library.name))
+
+
+def kernel_libraries() -> tuple[KernelLibrary, ...]:
+    """Return all libraries that kernels on the processor call, those that are missing included."""
+    return *blas_libraries(), onednn_library()
+
+
+def library_names() -> str:
+    """Return the names, versions and instructions of the libraries that can be used, on which results and
+    times depend."""
+    usable = [each for each in kernel_libraries() if each.version is not None]
+    return ", ".join(f"{each.name} {each.version} {each.instructions}".strip() for each in usable)
+
+
+def onednn_library() -> KernelLibrary:
+    """Return oneDNN, which computes convolutions and products of matrices if it is installed."""
+    match find():
+        case Absent(reason=reason, remedy=remedy):
+            return KernelLibrary("oneDNN", None, "", reason, remedy)
+        case Library() as library:
+            level, uses = processor_level(), library.instructions
+            problem = remedy = ""
+            if level == "AVX-512" and not uses.startswith(level):
+                problem = f"the processor has {level}, but oneDNN uses {uses}"
+                remedy = "unset ONEDNN_MAX_CPU_ISA and DNNL_MAX_CPU_ISA, and start again"
+            return KernelLibrary("oneDNN", library.version, uses, problem, remedy)
 
 
 def numpy_blas() -> list[dict[str, object]]:

@@ -25,7 +25,7 @@ from ..machines.machine import Level, Machine
 from ..machines.profile import Host
 from ..operators.kernels_version import kernels_version
 from ..support.processors import processors
-from .kernel_libraries import numpy_blas
+from .kernel_libraries import library_names
 from .step_threads import Team, ThreadStep
 
 SQUARE = 1024
@@ -46,13 +46,7 @@ KIND = "processor"
 
 def host() -> Host:
     """Return this machine's processor and the versions on which times depend."""
-    names = {
-        " ".join(str(each.get(key) or "") for key in ("internal_api", "version", "architecture")).strip()
-        for each in numpy_blas()
-    }
-    return Host(
-        _processor_name(), processors(), version("numpy"), ", ".join(sorted(names)), kernels_version("numpy")
-    )
+    return Host(_processor_name(), processors(), version("numpy"), library_names(), kernels_version("numpy"))
 
 
 def machine_name() -> str:

@@ -26,7 +26,7 @@ def main(folder: str, core: str, workers: str) -> None:
     from tofu.dataflow.graph import Graph, Phase
     from tofu.partitioner import lower
     from tofu.runtime.executor import Executor
-    from tofu.runtime.kernel_libraries import blas_libraries
+    from tofu.runtime.kernel_libraries import library_names
 
     facts, tensors = given(folder)
     model = models.get(facts["model"], batch=facts["batch"])
@@ -69,7 +69,7 @@ def main(folder: str, core: str, workers: str) -> None:
     serve(
         {
             "version": f"NumPy {version('numpy')}",
-            "code_for": ", ".join(f"{each.name} {each.instructions}" for each in blas_libraries()),
+            "code_for": library_names(),
             "parameters": model.weight_count,
             "threads": 1,
         },

@@ -33,7 +33,7 @@ SLOW = KernelLibrary("openblas", "0.3.31", "Haswell", "the processor has AVX-512
 def seen(monkeypatch: pytest.MonkeyPatch, found: Inspection) -> list[bool]:
     asked: list[bool] = []
     monkeypatch.setattr(inspection, "inspect", lambda measure: asked.append(measure) or found)
-    monkeypatch.setattr(kernel_libraries, "blas_libraries", lambda: (SLOW,))
+    monkeypatch.setattr(kernel_libraries, "kernel_libraries", lambda: (SLOW,))
     return asked
 
 
