@@ -95,6 +95,11 @@ class Library:
     attributes: Handle
     """Attributes of all primitives: scratch is passed in, and arithmetic is single precision."""
 
+    @property
+    def has_wide_vectors(self) -> bool:
+        """Tell whether it uses AVX-512."""
+        return self.instructions.startswith("AVX-512")
+
     def make(self, create: str, destroy: str, *arguments: Any) -> Handle:
         """Return what `create` makes, to be destroyed by `destroy` when nobody refers to it.
 

@@ -47,9 +47,14 @@ class LibraryProduct:
 
 
 def product(left: Strided, right: Strided, out: Strided) -> LibraryProduct | None:
-    """Return the product of matrices that lie like these; None if NumPy is to compute it."""
+    """Return the product of matrices that lie like these; None if NumPy is to compute it.
+
+    With AVX2 the library's products take as long as NumPy's, so NumPy computes them.
+    """
     library = loaded()
-    if library is None or 2 * prod(out.shape) * left.shape[-1] < LEAST_OPERATIONS:
+    if library is None or not library.has_wide_vectors:
+        return None
+    if 2 * prod(out.shape) * left.shape[-1] < LEAST_OPERATIONS:
         return None
     if not left.shape[:-2] == right.shape[:-2] == out.shape[:-2]:
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,13 +17,14 @@ from tofu.operators.kernels.onednn import product as products
 from tofu.operators.kernels.onednn.library import Library
 from tofu.operators.kernels.onednn.product import product
 
-pytestmark = pytest.mark.usefixtures("onednn")
 MATMUL = "def matmul(a, b):\n    return lambda i, j: Sum(lambda k: a[i, k] * b[k, j])"
 
 
 @pytest.fixture(autouse=True)
-def _small_products(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _small_products(onednn: Library, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Leave no product to NumPy because it is small."""
+    if not onednn.has_wide_vectors:
+        pytest.skip(f"oneDNN uses {onednn.instructions}, with which NumPy computes products")
     monkeypatch.setattr(products, "LEAST_OPERATIONS", 0)
     derive._recipes.cache_clear()
     yield
@@ -131,3 +133,9 @@ def test_small_products_are_left_to_numpy(monkeypatch: pytest.MonkeyPatch, onedn
 def test_without_the_library_numpy_computes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(products, "loaded", lambda: None)
     assert recipe.product(*(np.ones((8, 8), np.float32) for _ in range(3))) is None
+
+
+def test_without_wide_vectors_numpy_computes(onednn: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    narrow = replace(onednn, instructions="AVX2")
+    monkeypatch.setattr(products, "loaded", lambda: narrow)
+    assert product(*(np.ones((8, 8), np.float32) for _ in range(3))) is None
