@@ -65,8 +65,9 @@ def command(
 ) -> None:
     """Show OPERATOR's description, its strategies, and the regions that each worker reads.
 
-    OPERATOR is a library operator by its MXNet name, a file `name.tdl`, or `file.py:function` for a function
-    under @tofu.op. Without --shape and --set a small example is shown.
+    OPERATOR is a library operator by its MXNet name, a file `name.tdl`, `name.tdl:description` for one of
+    several in a file, or `file.py:function` for a function under @tofu.op. Without --shape and --set a small
+    example is shown.
     """
     from ..operators.audit.subjects import complete_shapes
     from ..reports import strategies
@@ -104,7 +105,8 @@ def command(
 
 
 def named_operator(name: str) -> Operator:
-    """Return a library operator by its name, or the one in a file `name.tdl` or `file.py:function`.
+    """Return a library operator by its name, or the one in a file `name.tdl`, `name.tdl:description` or
+    `file.py:function`.
 
     Raises OperatorError, DescriptionError, and TofuError for a Python file that fails.
     """
@@ -116,7 +118,8 @@ def named_operator(name: str) -> Operator:
                 f"{name} is a {type(found).__name__}; expected an operator, a function under @tofu.op"
             )
         return found
-    if not name.endswith(".tdl"):
+    path, inside, wanted = name.rpartition(".tdl:")
+    if not name.endswith(".tdl") and not inside:
         try:
             return registry.get(name)
         except OperatorError:
@@ -127,7 +130,7 @@ def named_operator(name: str) -> Operator:
             raise
     from ..operators.declare import load
 
-    return load(name)
+    return load(f"{path}.tdl", name=wanted) if inside else load(name)
 
 
 def given_or_example(

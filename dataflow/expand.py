@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ..analyzer.indices.region import Shape
 from ..errors import GraphError
 from ..operators.operator import Gradient, Operator
-from ..operators.stages.stage import Stage
+from ..operators.stages.stage import Stage, output_names
 from .builder import GraphBuilder
 from .graph import Phase, Role
 from .node import Entry, Node, auxiliary_variables
@@ -132,12 +132,17 @@ class _Expander:
         seeds = self.seeds(node, recipe)
         tensors |= seeds
         tie = self.ties.get(node)
+        results = dict(
+            zip(output_names(len(node.outputs)), map(node.output_name, range(len(node.outputs))), strict=True)
+        )
         steps = []
         for stage in recipe.stages:
             last = stage is recipe.stages[-1]
             names = [
-                node.output_name(index) if last else self.builder.unique_tensor_name(f"{node.name}.{product}")
-                for index, product in enumerate(stage.produces)
+                results[product]
+                if product in results
+                else self.builder.unique_tensor_name(f"{node.name}.{product}")
+                for product in stage.produces
             ]
             inputs = tuple([tensors[name] for name in stage.inputs])
             outputs = self.builder.apply(
@@ -149,7 +154,7 @@ class _Expander:
             )
             steps.append(PlacedStage(stage, inputs, outputs))
             tensors.update(zip(stage.produces, outputs, strict=True))
-        outputs = steps[-1].outputs
+        outputs = tuple([tensors[product] for product in results])
         for index, output in enumerate(outputs):
             self.entries[Entry(node, index)] = output
         for state, stage in recipe.updates.items():

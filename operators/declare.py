@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Generic, TypeVar, overload
 
 from .. import tdl
+from ..analyzer.strategies.automatic_stages import with_stages
 from ..errors import DescriptionError, OperatorError
 from ..support.opened_files import open_regular
+from ..support.wording import suggestion
 from ..tdl import Max, Min, Opaque, Prod, Reducer, Sum, ast
 from ..tdl.syntax.layout import MAX_BYTES
 from .kernels.kernel import Kernel, check_kernel
@@ -18,6 +21,7 @@ from .stages.attributes import Attributes, AttributeSpec, AttributeType
 from .stages.definition import NO_FUNCTIONS, Attachment, Fixed, Variant, constants_of
 
 T = TypeVar("T")
+NO_OPERATORS: Mapping[str, Operator] = MappingProxyType({})
 
 __all__ = ["Max", "Min", "Opaque", "Prod", "Reducer", "Sum", "load", "op", "parse"]
 
@@ -28,7 +32,10 @@ def op(function: Callable[..., Any]) -> Operator: ...
 
 @overload
 def op(
-    *, opaque: Mapping[str, Callable[..., Any]] = NO_FUNCTIONS, kernel: Kernel | None = None
+    *,
+    opaque: Mapping[str, Callable[..., Any]] = NO_FUNCTIONS,
+    operators: Mapping[str, Operator] = NO_OPERATORS,
+    kernel: Kernel | None = None,
 ) -> Callable[[Callable[..., Any]], Operator]: ...
 
 
@@ -36,6 +43,7 @@ def op(
     function: Callable[..., Any] | None = None,
     *,
     opaque: Mapping[str, Callable[..., Any]] = NO_FUNCTIONS,
+    operators: Mapping[str, Operator] = NO_OPERATORS,
     kernel: Kernel | None = None,
 ) -> Operator | Callable[[Callable[..., Any]], Operator]:
     """Return the operator that a decorated function describes. The function is read, never called.
@@ -44,13 +52,14 @@ def op(
         def conv1d(data, filters):
             return lambda b, co, x: Sum(lambda ci, dx: data[b, ci, x + dx] * filters[ci, co, dx])
 
-    `@tofu.op(opaque=..., kernel=...)` takes what `parse` takes. Raises as `parse` does, with file, line and
-    a caret for everything that is wrong.
+    `@tofu.op(opaque=..., operators=..., kernel=...)` takes what `parse` takes. Raises as `parse` does, with
+    file, line and a caret for everything that is wrong.
     """
 
     def described(function: Callable[..., Any]) -> Operator:
         text, origin, first_line = tdl.op_location(function)
-        return operator_of(tdl.parse(text, origin, first_line), opaque, kernel)
+        description = tdl.parse(text, origin, first_line, callables=_texts(operators))
+        return operator_of(description, opaque, kernel)
 
     return described if function is None else described(function)
 
@@ -59,29 +68,37 @@ def parse(
     text: str,
     origin: str = "<string>",
     *,
+    name: str | None = None,
     opaque: Mapping[str, Callable[..., Any]] = NO_FUNCTIONS,
+    operators: Mapping[str, Operator] = NO_OPERATORS,
     kernel: Kernel | None = None,
 ) -> Operator:
     """Return the operator that a text describes, with the functions behind its `Opaque()` names.
 
+    Of several descriptions it is the last one, or the one that `name` says. A description may call those
+    above it, and `operators` by the names under which they are given.
+
     `kernel` computes the last stage on the processor in place of the derived kernel; `tofu.audit` holds it
     against the text. Raises DescriptionError, and OperatorError for a function that the text does not
-    declare or a kernel that cannot be one.
+    declare, a name that it does not have, an operator without a text, or a kernel that cannot be one.
     """
     if not isinstance(text, str):
         raise DescriptionError(
             f"a description must be text, found {text!r}; use tofu.op for a function, tofu.load for a file"
         )
-    return operator_of(tdl.parse(text, origin), opaque, kernel)
+    found = tdl.parse_all(text, origin, callables=_texts(operators))
+    return operator_of(found[-1] if name is None else _named(found, name, origin), opaque, kernel)
 
 
 def load(
     path: str | Path,
     *,
+    name: str | None = None,
     opaque: Mapping[str, Callable[..., Any]] = NO_FUNCTIONS,
+    operators: Mapping[str, Operator] = NO_OPERATORS,
     kernel: Kernel | None = None,
 ) -> Operator:
-    """Return the operator that a `.tdl` file describes; a file holds one description, in UTF-8.
+    """Return the operator that a `.tdl` file describes, in UTF-8.
 
     Takes what `parse` takes. Raises as `parse` does, and DescriptionError for a file that cannot be read.
     """
@@ -97,7 +114,29 @@ def load(
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise DescriptionError(f"{path}:{line}: byte 0x{data[error.start]:02x} is not UTF-8") from None
-    return parse(text, str(path), opaque=opaque, kernel=kernel)
+    return parse(text, str(path), name=name, opaque=opaque, operators=operators, kernel=kernel)
+
+
+def _named(found: Sequence[ast.Description], name: str, origin: str) -> ast.Description:
+    """Return the description of this name. Raises OperatorError."""
+    by_name = {description.name: description for description in found}
+    if name not in by_name:
+        hint = suggestion(name, by_name) or f"it has {', '.join(by_name)}"
+        raise OperatorError(f"{origin} has no description {name!r}; {hint}")
+    return by_name[name]
+
+
+def _texts(operators: Mapping[str, Operator]) -> Mapping[str, ast.Description]:
+    """Return the descriptions of operators that a text may call. Raises OperatorError."""
+    found = {}
+    for name, operator in operators.items():
+        if not isinstance(operator, Operator) or operator.written is None:
+            raise OperatorError(
+                f"{name}={operator!r} cannot be called by a description; give what tofu.parse, tofu.load or "
+                "@tofu.op returns, since descriptions of the library depend on ranks and attributes"
+            )
+        found[name] = operator.written
+    return found
 
 
 RESERVED = ("attr", "name", "training")
@@ -109,7 +148,10 @@ def operator_of(
     opaque: Mapping[str, Callable[..., Any]] = NO_FUNCTIONS,
     kernel: Kernel | None = None,
 ) -> Operator:
-    """Return a description as an operator: its keyword-only parameters are the attributes."""
+    """Return a description as an operator: its keyword-only parameters are the attributes.
+
+    Reducers that can be split only as stages become stages, unless a kernel computes all of the last stage.
+    """
     unknown = [name for name in opaque if name not in description.opaques]
     if unknown:
         declared = ", ".join(description.opaques) or "none"
@@ -124,6 +166,8 @@ def operator_of(
         )
     if kernel is not None:
         check_kernel(description.name, kernel)
+    else:
+        description = with_stages(description)
     names = description.tensor_names
     count = len(description.outputs)
     return Operator(

@@ -30,7 +30,10 @@ def summary(bound: BoundOperator, workers: int) -> dict[str, Any]:
         "bytes_touched": bound.bytes_touched,
         "elements_formula": str(bound.analysis.elements_touched),
         "strategies": list(_strategies(bound, workers)),
-        "refusals": [{"variable": refusal.variable, "reason": refusal.reason} for refusal in bound.refusals],
+        "refusals": [
+            {"variable": refusal.variable, "reason": refusal.reason, "remedy": refusal.remedy}
+            for refusal in bound.refusals
+        ],
     }
 
 
@@ -94,4 +97,5 @@ def refusals(stage: dict[str, Any], workers: int) -> Iterator[str]:
             extent = stage["extents"][variable]
             yield f"not split: {variable}: it has extent {extent}, too small for {workers} workers"
     for refusal in stage["refusals"]:
-        yield f"not split: {refusal['variable']}: {refusal['reason']}"
+        remedy = f"; {refusal['remedy']}" if refusal["remedy"] else ""
+        yield f"not split: {refusal['variable']}: {refusal['reason']}{remedy}"

@@ -8,7 +8,7 @@ from .markers import Max, Min, Opaque, Prod, Reducer, Sum, pad
 from .printer import format, format_expression, format_lambda
 from .reducers import combiner
 from .source import Diagnostic, SourceError, SourceText
-from .syntax.parser import parse, parse_expression
+from .syntax.parser import parse, parse_all, parse_expression
 from .traverse import Node, children, custom_reducers, levels, rebuild, transform, walk
 
 __all__ = [
@@ -37,6 +37,7 @@ __all__ = [
     "op_location",
     "pad",
     "parse",
+    "parse_all",
     "parse_expression",
     "rebuild",
     "transform",

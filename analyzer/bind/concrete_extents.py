@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ...errors import ShapeError
 from ...tdl.ast import Reducer
-from ..indices.affine import Affine
+from ..indices.affine import Affine, variables_of
 from ..indices.region import Shape
 from ..indices.value_range import value_range
 from ..source_errors import shown
@@ -36,9 +36,11 @@ def extents(analysis: Analysis, shapes: Mapping[str, Shape]) -> dict[str, int]:
     for source, extent in zip(analysis.extents.sources, values[len(found) :], strict=True):
         if extent != found[source.variable]:
             first = next(s for s in analysis.extents.sources if s.variable == source.variable)
+            bound = sum(binder.name == source.variable for binder in analysis.iteration.binders)
+            hint = "; give one of them another name if they are two variables" if bound > 1 else ""
             raise ShapeError(
                 f"{name}: index variable '{source.variable}' has extent {found[source.variable]} by "
-                f"{first.place}, but {extent} by {source.place}; they must agree"
+                f"{first.place}, but {extent} by {source.place}; they must agree{hint}"
                 f"{shown(analysis.description, first.span, f'{found[source.variable]} here')}"
                 f"{shown(analysis.description, source.span, f'{extent} here')}"
             )
@@ -99,7 +101,22 @@ def _check_axis(
             f"{analysis.description.name}: axis {axis} of {access.tensor} has extent {extent}, but its index "
             f"runs from {lower} to {upper - 1}; wrap it in pad({access.tensor}[...], value) or "
             f"state smaller extents{shown(analysis.description, access.span, 'read here')}"
+            f"{_deciding(analysis, form, found)}"
         )
+
+
+def _deciding(analysis: Analysis, form: Affine, found: Mapping[str, int]) -> str:
+    """Return the places where variables of an index stand alone, which decide about their extents."""
+    sources = {source.variable: source for source in reversed(analysis.extents.sources)}
+    return "".join(
+        shown(
+            analysis.description,
+            sources[name].span,
+            f"'{name}' stands alone here, so its extent is {found[name]}, that of {sources[name].place}",
+        )
+        for name in sorted({*variables_of(form)})
+        if name in sources and sources[name].place.startswith("axis")
+    )
 
 
 def _listed(shapes: Mapping[str, Shape]) -> str:

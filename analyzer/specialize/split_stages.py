@@ -25,6 +25,7 @@ def split_stages(description: ast.Description) -> tuple[ast.Description, ...]:
 def _alone(
     description: ast.Description, names: tuple[str, ...], name: str, outputs: tuple[ast.Lambda, ...]
 ) -> ast.Description:
+    """Return a description of these lambdas, with the tensors that they mention."""
     tensors = set[str]().union(*map(tensors_in, outputs))
     opaques = {opaque for output in outputs for opaque in opaques_in(output)}
     return replace(

@@ -43,8 +43,21 @@ class Refusal:
     """A variable along which the operator is not split."""
 
     variable: str
+    """The name of the variable."""
+
     span: ast.Span
+    """The place in the text that is in the way."""
+
     reason: str
+    """Why there is no strategy."""
+
+    remedy: str = ""
+    """The change of the text that gives one; empty if there is nothing to gain."""
+
+
+_OPAQUE = "describe in TDL what the function does"
+_OUTPUTS = "describe the outputs as separate stages or operators"
+_RENAME = "give it another name in one of the places"
 
 
 def discover(found: IterationSpace) -> tuple[SplitVariable | Refusal, ...]:
@@ -56,23 +69,23 @@ def _judge(found: IterationSpace, variable: str) -> SplitVariable | Refusal:
     span = next(binder.span for binder in found.binders if binder.name == variable)
     for use in found.opaques:
         if any(variable in names_in(index) for index in use.indices):
-            return Refusal(variable, use.span, "it indexes the result of an opaque function")
+            return Refusal(variable, use.span, "it indexes the result of an opaque function", _OPAQUE)
     offset = variable in found.values
     outputs = found.description.outputs
     if variable not in found.reduction_variables:
         for position, output in enumerate(outputs):
             if variable not in (binder.name for binder in output.variables):
-                return Refusal(variable, span, f"output {position} does not have it")
+                return Refusal(variable, span, f"output {position} does not have it", _OUTPUTS)
         return SplitVariable(variable, span, "concat", None, offset)
     if variable in found.output_variables:
-        return Refusal(variable, span, "it is both an output and a reduction variable")
+        return Refusal(variable, span, "it is both an output and a reduction variable", _RENAME)
     reducers = {splittable(output.body).get(variable) for output in outputs}
     if len(reducers) == 1 and (reducer := reducers.pop()) is not None:
         return SplitVariable(variable, span, "reduce", reducer, offset)
     for position, output in enumerate(outputs):
         if splittable(output.body).get(variable) is None:
             return _refuse_reduction(variable, span, position, output)
-    return Refusal(variable, span, "different outputs reduce over it in different ways")
+    return Refusal(variable, span, "different outputs reduce over it in different ways", _OUTPUTS)
 
 
 def splittable(body: Node) -> dict[str, ast.AnyReducer]:
@@ -119,14 +132,27 @@ def _refuse_reduction(variable: str, span: ast.Span, position: int, output: ast.
     """Name the innermost operation that the reducer of a variable does not commute with."""
     paths = list(_paths(output.body, variable))
     if not paths:
-        return Refusal(variable, span, f"output {position} does not reduce over it")
+        return Refusal(variable, span, f"output {position} does not reduce over it", _OUTPUTS)
     if len(paths) > 1:
-        return Refusal(variable, span, f"output {position} reduces over it in {len(paths)} places")
+        reason = f"output {position} reduces over it in {len(paths)} places"
+        return Refusal(variable, span, reason, _RENAME)
     ((above, reduction),) = paths
     for node in reversed(above):
         if variable not in splittable(node):
-            return Refusal(variable, reduction.span, f"its {reduction.reducer} is inside {_label(node)}")
+            reason = f"its {reduction.reducer} is inside {_label(node)}"
+            return Refusal(variable, reduction.span, reason, _stage(reduction, output))
     raise AssertionError(f"'{variable}' is refused for no reason")
+
+
+def _stage(reduction: ast.ReducerCall, output: ast.Lambda) -> str:
+    """Return the stage to write: the reducer as a lambda of the variables that it mentions."""
+    own = {part.name for part in walk(reduction) if isinstance(part, ast.Binder)}
+    binders = (part.name for part in walk(output) if isinstance(part, ast.Binder))
+    used = {part.name for part in walk(reduction) if isinstance(part, ast.Variable)} - own
+    free = ", ".join(name for name in dict.fromkeys(binders) if name in used)
+    inner = ", ".join(binder.name for binder in reduction.variables)
+    head = f"lambda {free}" if free else "lambda"
+    return f"make a stage of it: part = {head}: {reduction.reducer}(lambda {inner}: ...), with extents stated"
 
 
 def _paths(body: Node, variable: str) -> Iterator[tuple[tuple[Node, ...], ast.ReducerCall]]:

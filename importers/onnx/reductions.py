@@ -151,28 +151,14 @@ def gemm(node: OnnxNode) -> Sequence[OnnxOperand]:
 
 
 def einsum(node: OnnxNode) -> Sequence[OnnxOperand]:
-    """Sum products over the letters that the output does not have, as one description."""
+    """Sum products over the letters that the output does not have."""
     equation = node.text("equation", "").replace(" ", "")
-    terms = equation.partition("->")[0].split(",")
-    if "." in equation or not all(term.isascii() and term.isalpha() for term in terms):
+    given, arrow, wanted = equation.partition("->")
+    if "" in given.split(","):
         raise UnsupportedNodeError(f"Einsum with the equation {equation!r:.80}")
-    letters = "".join(terms)
-    single = "".join(sorted(letter for letter in set(letters) if letters.count(letter) == 1))
-    result = equation.partition("->")[2] if "->" in equation else single
-    if len(terms) != len(node.given) or not set(result) <= set(letters) or len(set(result)) < len(result):
-        raise UnsupportedNodeError(f"Einsum with the equation {equation!r:.80}")
-    names = [f"x{place}" for place in range(len(terms))]
-    reads = [
-        f"{name}[{', '.join(f'v_{letter}' for letter in term)}]"
-        for name, term in zip(names, terms, strict=True)
-    ]
-    summed = [letter for letter in dict.fromkeys(letters) if letter not in result]
-    body = " * ".join(reads)
-    if summed:
-        body = f"Sum(lambda {', '.join(f'v_{letter}' for letter in summed)}: {body})"
-    output = ", ".join(f"v_{letter}" for letter in result) or "one=1"
-    found = described(f"def einsum({', '.join(names)}):\n    return lambda {output}: {body}", *node.given)
-    return [found if result else shaped(found, ())]
+    found = apply("einsum", *node.given, subscripts=equation)
+    kept = wanted if arrow else [each for each in given if each.isalpha() and given.count(each) == 1]
+    return [found if kept or "." in equation else shaped(found, ())]
 
 
 def lp_normalization(node: OnnxNode) -> Sequence[OnnxOperand]:

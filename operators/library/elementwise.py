@@ -24,6 +24,7 @@ UNARY = {
     "cos": "cos(data[*i])",
     "cosh": "cosh(data[*i])",
     "degrees": "data[*i] * 57.29577951308232",
+    "erf": "erf(data[*i])",
     "exp": "exp(data[*i])",
     "expm1": "expm1(data[*i])",
     "fix": "trunc(data[*i])",
@@ -44,6 +45,7 @@ UNARY = {
     "rsqrt": "rsqrt(data[*i])",
     "sigmoid": "sigmoid(data[*i])",
     "sign": "sign(data[*i])",
+    "silu": "data[*i] * sigmoid(data[*i])",
     "sin": "sin(data[*i])",
     "sinh": "sinh(data[*i])",
     "sqrt": "sqrt(data[*i])",
@@ -99,6 +101,7 @@ SCALAR = {
 }
 
 ALIASES = {
+    "silu": ("swish",),
     "_copy": ("identity", "_copyto"),
     "elemwise_add": ("_plus", "_Plus", "_add"),
     "_sub": ("elemwise_sub", "_minus", "_Minus"),

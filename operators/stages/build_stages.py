@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from typing import Any, assert_never
 
@@ -10,6 +11,7 @@ from ...analyzer.indices.region import Shape
 from ...analyzer.specialize.attribute_values import Keyed, keyed
 from ...analyzer.specialize.specialize import specialize
 from ...analyzer.specialize.split_stages import split_stages
+from ...analyzer.strategies.discover import splittable
 from ...errors import OperatorError, ShapeError
 from ...tdl import ast
 from ..kernels.kernel import Kernel
@@ -64,8 +66,11 @@ def _stages(
 ) -> tuple[Stage, ...]:
     by_name = dict(zip(description.tensor_names, ranks, strict=True))
     special = specialize(description, {name: value for name, value, _ in constants}, by_name)
-    parts = split_stages(special)
-    produces = [(stage.name,) for stage in special.stages] + [output_names(len(special.outputs))]
+    *parts, last = split_stages(special)
+    produces: list[tuple[str, ...]] = [(stage.name,) for stage in special.stages]
+    for part, names in _apart(last, whole=any(stage == "output_0" for stage, *_ in attached)):
+        parts.append(part)
+        produces.append(names)
     kernels = {stage: Attachment(kernel, dict(adjoints)) for stage, kernel, adjoints in attached}
     unknown = kernels.keys() - {names[0] for names in produces}
     if unknown:
@@ -78,6 +83,28 @@ def _stages(
         functions = {name: function for name, function in opaques if name in part.opaques}
         stages.append(Stage(part, names, attachment.kernel, attachment.adjoints, functions))
     return tuple(stages)
+
+
+def _apart(last: ast.Description, *, whole: bool) -> Iterator[tuple[ast.Description, tuple[str, ...]]]:
+    """Yield descriptions of the outputs that can be split in the same ways, and the outputs' names.
+
+    A strategy must serve all outputs of a stage, so those with other variables are stages of their own.
+    An attached kernel computes the `whole`.
+    """
+    groups: dict[object, list[int]] = {}
+    for number, output in enumerate(last.outputs):
+        variables = frozenset(binder.name for binder in output.variables)
+        key = () if whole else (variables, frozenset(splittable(output.body)))
+        groups.setdefault(key, []).append(number)
+    if len(groups) == 1:
+        yield last, output_names(len(last.outputs))
+        return
+    *early, final = groups.values()
+    for numbers in (*early, final):
+        name = last.name if numbers is final else f"{last.name}_output_{numbers[0]}"
+        outputs = tuple(last.outputs[number] for number in numbers)
+        (part,) = split_stages(replace(last, name=name, outputs=outputs))
+        yield part, tuple(output_names(len(last.outputs))[number] for number in numbers)
 
 
 def produced_shapes(stages: tuple[Stage, ...], shapes: Mapping[str, Shape]) -> dict[str, Shape]:

@@ -14,7 +14,7 @@ from .bound_operator import BoundOperator, checked_arrays
 from .build_stages import stages_of
 from .definition import Variant
 from .opaque_kernels import Functions
-from .stage import Stage
+from .stage import Stage, output_names
 
 
 class StagedBoundOperator(StagedBound):
@@ -41,12 +41,11 @@ class StagedBoundOperator(StagedBound):
     def compute(self, tensors: Mapping[str, Array], opaque: Functions | None = None) -> tuple[Array, ...]:
         """Return the outputs for whole input tensors, stage by stage, from attached or derived kernels."""
         known = checked_arrays(self.description.name, self.shapes, tensors)
-        produced: tuple[Array, ...] = ()
         for stage in self.parts:
             bound = stage.bind({name: known[name].shape for name in stage.inputs})
             produced = bound.compute({name: known[name] for name in stage.inputs}, opaque)
             known.update(zip(stage.produces, produced, strict=True))
-        return produced
+        return tuple(known[name] for name in output_names(len(self.description.outputs)))
 
 
 def bind_variant(

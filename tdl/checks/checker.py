@@ -34,6 +34,8 @@ from ..ast import (
     Unary,
     Variable,
 )
+from ..constants import NamedConstants
+from ..extremes import EXTREMES
 from ..functions import CONSTANTS, FUNCTIONS
 from ..reducers import check_promise, check_reducer_body
 from ..source import Diagnostic
@@ -44,23 +46,25 @@ from .usage import Usage
 
 Scope = Mapping[str, Binder]
 
-_CALLABLE = (*FUNCTIONS, *Reducer, "pad")
+_CALLABLE = (*FUNCTIONS, *Reducer, *EXTREMES, "pad")
 
 
 def check(
     description: Description,
     opaques: Mapping[str, Span],
     reducers: Mapping[str, CustomReducer],
+    constants: NamedConstants,
     complete: bool = True,
 ) -> list[Diagnostic]:
     """Return all complaints about a description.
 
-    `opaques` says where each opaque function is declared, `reducers` holds all custom reducers, used or not.
+    `opaques` says where each opaque function is declared. `reducers` and `constants` hold all custom reducers
+    and named constants, used or not.
 
     A missing use or extent is not reported if `complete` is false or a name is unknown: a placeholder may
     stand for it.
     """
-    return _Checker(description, opaques, reducers, complete).run()
+    return _Checker(description, opaques, reducers, constants, complete).run()
 
 
 class _Checker:
@@ -71,11 +75,13 @@ class _Checker:
         description: Description,
         opaques: Mapping[str, Span],
         reducers: Mapping[str, CustomReducer],
+        constants: NamedConstants,
         complete: bool,
     ) -> None:
         self.description = description
         self.opaques = opaques
         self.reducers = reducers
+        self.constants = constants
         self.complete = complete
         self.complaints: list[Diagnostic] = []
         self.missing: list[Diagnostic] = []
@@ -88,6 +94,8 @@ class _Checker:
         self.declare()
         for reducer in self.reducers.values():
             self.check_reducer(reducer)
+        for name, constant in self.constants.named.items():
+            self.check_constant(name, constant.value)
         for stage in self.description.stages:
             self.stage = stage.name
             self.check_lambdas([stage.value])
@@ -100,6 +108,10 @@ class _Checker:
             self.complaints += self.missing + self.usage.check_unused(
                 self.description, self.opaques, self.reducers
             )
+            self.complaints += [
+                Diagnostic(f"constant '{name}' is never used", constant.span, "use it or delete it")
+                for name, constant in self.constants.unused().items()
+            ]
         return self.complaints
 
     def complain(self, message: str, span: Span, hint: str = "") -> None:
@@ -118,6 +130,7 @@ class _Checker:
         ]
         declared += [(name, "opaque function", span) for name, span in self.opaques.items()]
         declared += [(name, "reducer", reducer.span) for name, reducer in self.reducers.items()]
+        declared += [(name, "constant", constant.span) for name, constant in self.constants.named.items()]
         declared += [(stage.name, "stage", stage.span) for stage in self.description.stages]
         for name, kind, span in declared:
             self.check_reserved(name, span)
@@ -143,6 +156,19 @@ class _Checker:
             self.visit(reducer.body, scope)
         if len(self.complaints) == before:
             self.complaints += check_promise(reducer)
+
+    def check_constant(self, name: str, value: Expression) -> None:
+        """Check that a constant is made of numbers, attributes and extents."""
+        for variable in sorted(variable_names(value) - self.kinds.keys()):
+            node = next(node for node in walk(value) if node == Variable(variable))
+            self.complain_unknown(
+                f"constant '{name}' uses '{variable}', which is not a constant",
+                node.span,
+                "use numbers, attributes, tensor.shape[axis] and constants above it",
+            )
+        self.visit(
+            value, {variable: Binder(variable) for variable in variable_names(value) - self.kinds.keys()}
+        )
 
     def check_lambdas(self, lambdas: Sequence[Lambda]) -> None:
         """Check lambdas that share their variables: one stage, or all outputs."""
@@ -251,6 +277,9 @@ class _Checker:
             case "reducer":
                 hint = f"write {name}(lambda i: ...)"
                 self.complain_unknown(f"reducer '{name}' must be called here", node.span, hint)
+            case "constant":
+                hint = "a statement uses only what is defined above it"
+                self.complain_unknown(f"constant '{name}' is used before it is defined", node.span, hint)
             case _ if name in _CALLABLE:
                 self.complain(f"function '{name}' must be called here", node.span, f"write {name}(...)")
             case _:

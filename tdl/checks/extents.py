@@ -29,6 +29,7 @@ def unknown_extents(lambdas: Sequence[Lambda]) -> list[Diagnostic]:
     for node in nodes:
         if isinstance(node, Binder) and not node.star and node.name not in known:
             unknown.setdefault(node.name, node)
+    places = {binder.span: name for name, binder in reversed(unknown.items())}
     return [
         Diagnostic(
             f"the extent of '{name}' cannot be inferred",
@@ -36,6 +37,7 @@ def unknown_extents(lambdas: Sequence[Lambda]) -> list[Diagnostic]:
             f"state it: lambda {name}=..., or index a tensor with it",
         )
         for name, binder in unknown.items()
+        if places[binder.span] == name
     ]
 
 

@@ -1,24 +1,32 @@
 """Build the syntax tree from lark's parse tree.
 
 The builder decides what a name stands for if the header and the form alone say it: an attribute, a reducer,
-`pad`, an opaque function, a constant. The checker finds out later whether names are bound and ranks agree.
+`pad`, an opaque function, a constant, a scalar stage. The checker finds out later whether names are bound and
+ranks agree.
 The builder raises nothing: it collects complaints and puts a placeholder in the tree, so that the rest is
 still checked. It works bottom-up and iteratively, so the depth of the text does not matter.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ...support.wording import suggestion
 from .. import advice, ast
 from ..ast import AnyReducer, CustomReducer, Expression, Index, Lambda, Reducer, Span
+from ..constants import NamedConstants, is_constant
+from ..extremes import EXTREMES, position
 from ..functions import CONSTANTS, FUNCTIONS
 from ..source import Diagnostic
+from .calls import NO_CALLABLES, Calls
 from .header import is_tree, read_number, read_parameters, span_of
+from .inlining import MisfitError
+from .layout import MAX_TOKENS
 from .parts import (
+    AttributeSetting,
     Declaration,
+    DescriptionCall,
     Failed,
     Group,
     Listing,
@@ -38,7 +46,7 @@ if TYPE_CHECKING:
 
 _NOT_RECURSIVE = "a description cannot be recursive"
 _DECLARING = frozenset({"Opaque", "Reducer"})
-LANGUAGE: frozenset[str] = frozenset({"pad", *_DECLARING, *Reducer, *FUNCTIONS, *CONSTANTS})
+LANGUAGE: frozenset[str] = frozenset({"pad", *_DECLARING, *Reducer, *EXTREMES, *FUNCTIONS, *CONSTANTS})
 """The words that have a meaning without a declaration."""
 
 BINARY_OPERATORS = {
@@ -63,11 +71,16 @@ BINARY_OPERATORS = {
 class TreeBuilder:
     """Build one description (or expression) and collect what is wrong with it in `diagnostics`."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, callables: Mapping[str, ast.Description] = NO_CALLABLES) -> None:
+        """`callables` are the descriptions that this one may call, by name."""
         self.text = text
         self.diagnostics: list[Diagnostic] = []
         self.opaques: dict[str, Span] = {}
         self.reducers: dict[str, CustomReducer] = {}
+        self.constants = NamedConstants(MAX_TOKENS)
+        self._scalars: set[str] = set()
+        self._stages: list[ast.NamedStage] = []
+        self._calls = Calls(callables, text)
         self._operator = ""
         self._attributes: frozenset[str] = frozenset()
 
@@ -81,9 +94,14 @@ class TreeBuilder:
         self._attributes = frozenset(attribute.name for attribute in attributes)
         for statement in statements:
             self._declare(statement)
-        stages = [stage for statement in statements if (stage := self._stage(statement))]
+        self._calls.declare(tensor.name for tensor in tensors)
+        self._calls.declare(self._attributes)
+        self._calls.declare(str(statement.children[0]) for statement in statements)
+        for statement in statements:
+            stage = self._stage(statement)
+            self._stages += [stage] if stage else []
         results = [self._result(child) for child in parts["results"].children]
-        kept, outputs = resolve_results(stages, results, self.diagnostics)
+        kept, outputs = resolve_results(self._stages, results, self.diagnostics)
         return ast.Description(
             str(name), tensors, attributes, tuple(self.opaques), kept, outputs, source=self.text
         )
@@ -134,16 +152,21 @@ class TreeBuilder:
         name, value = statement.children
         if _declared(value) == "Reducer":
             return None
-        built = self._build(value)
-        if isinstance(built, Lambda):
-            return ast.NamedStage(str(name), built, span_of(statement))
-        if not isinstance(built, Declaration):
-            self._complain(
-                f"'{name}' is not a stage, an opaque function or a reducer",
-                built.span,
-                "write name = lambda ...: ..., name = Opaque() or name = Reducer(...)",
-            )
-        return None
+        built, span = self._build(value), span_of(statement)
+        if isinstance(built, Declaration):
+            return None
+        if not isinstance(built, Lambda):
+            expression = self._expression(built)
+            if is_constant(expression) and name in self.constants.named:
+                self._complain(f"'{name}' is declared twice", span, "delete one declaration")
+                return None
+            if is_constant(expression):
+                self.constants.define(str(name), expression, span)
+                return None
+            built = Lambda((), expression, built.span)
+        if not built.variables:
+            self._scalars.add(str(name))
+        return ast.NamedStage(str(name), built, span)
 
     def _result(self, child: ParseTree | Token) -> Returned:
         built = self._build(child)
@@ -197,6 +220,8 @@ class TreeBuilder:
                 return ast.Binder(str(tokens[0]), self._expression(parts[0]), span=span)
             case "lambda":
                 return Lambda(self._binders(parts[0]), self._expression(parts[1]), span)
+            case "setting":
+                return AttributeSetting(str(tokens[0]), self._expression(parts[0]), span)
             case "member":
                 return self._member(parts[0], str(tokens[0]), span)
             case "call":
@@ -220,13 +245,26 @@ class TreeBuilder:
                 return ast.Number(CONSTANTS[name], span)
             case Name(name=name, span=span) if name in self._attributes:
                 return ast.Attribute(name, span=span)
+            case Name(name=name, span=span) if name in self.constants.named:
+                return self.constants.value(name, span, self.diagnostics)
+            case Name(name=name, span=span) if name in self._scalars:
+                return ast.Element(name, (), span)
             case Name(name=name, span=span):
                 return ast.Variable(name, span)
             case ast.Binder() | Listing():
                 raise AssertionError("the grammar puts no list where a value belongs")
             case Failed(span=span):
                 return ast.Number(1, span)
-            case Shape() | OpaqueCall() | Declaration() | Lambda() | ast.Star() | ast.FullSlice():
+            case (
+                Shape()
+                | OpaqueCall()
+                | DescriptionCall()
+                | AttributeSetting()
+                | Declaration()
+                | Lambda()
+                | ast.Star()
+                | ast.FullSlice()
+            ):
                 self._complain(*why_no_value(part))
                 return ast.Number(1, part.span)
             case _:
@@ -259,14 +297,18 @@ class TreeBuilder:
                 return Declaration("Reducer", span)
             case Name(name="pad"):
                 return self._pad(arguments, span)
+            case Name(name=name) if name in self._calls.callables:
+                return DescriptionCall(name, arguments, span)
             case Name(name=name) if name in self.opaques:
                 return self._opaque_call(name, arguments, span)
             case Name(name=name) if name in self.reducers:
                 return self._reduce(self.reducers[name], arguments, span)
             case Name(name=name) if name in set(Reducer):
                 return self._reduce(Reducer(name), arguments, span)
+            case Name(name=name) if name in EXTREMES:
+                return self._position(name, arguments, span)
             case Name(name=name) if name not in FUNCTIONS and any(isinstance(a, Lambda) for a in arguments):
-                hint = suggestion(name, (*Reducer, *self.reducers)) or advice.FUNCTIONS.get(name)
+                hint = advice.FUNCTIONS.get(name) or suggestion(name, (*Reducer, *EXTREMES, *self.reducers))
                 hint = hint or f"declare it: {name} = Reducer(lambda a, b: ..., identity)"
                 return self._complain(f"unknown reducer '{name}'", span, hint)
             case Name(name=name):
@@ -289,6 +331,16 @@ class TreeBuilder:
                 f"write {reducer}(lambda i: ...) with the variables to reduce over",
             )
         return ast.ReducerCall(reducer, arguments[0].variables, arguments[0].body, span)
+
+    def _position(self, name: str, arguments: tuple[Part, ...], span: Span) -> Part:
+        match arguments:
+            case (Lambda(variables=(ast.Binder(star=False),)) as over,):
+                if not self.constants.repeat(over.body, span, self.diagnostics):
+                    return Failed(span)
+                return position(EXTREMES[name], over, self.text, span)
+            case _:
+                message = f"{name} expects one lambda of one variable"
+                return self._complain(message, span, f"write {name}(lambda i: ...)")
 
     def _pad(self, arguments: tuple[Part, ...], span: Span) -> Part:
         if len(arguments) != 2:
@@ -326,16 +378,32 @@ class TreeBuilder:
                 return ast.Element(name, self._indices(parts), span)
             case OpaqueCall(function=function, arguments=arguments):
                 return ast.OpaqueElement(function, arguments, self._indices(parts), span)
+            case DescriptionCall() as call:
+                return self._called(call, self._indices(parts), span)
             case Failed():
                 return base
             case ast.Call(function=function) if function == self._operator:
                 return self._complain(f"operator '{function}' calls itself", base.span, _NOT_RECURSIVE)
+            case ast.Call(function=function) if function not in FUNCTIONS:
+                hint = f"describe it above this one, or declare {function} = Opaque()"
+                return self._complain(f"unknown description '{function}'", base.span, hint)
             case ast.Element(tensor=tensor):
                 hint = f"write all indices in one bracket: {tensor}[i, j]"
                 return self._complain("only a tensor can be indexed", span, hint)
             case _:
                 hint = "to index a computed tensor, make it a stage: part = lambda i: ..."
                 return self._complain("only a tensor can be indexed", base.span, hint)
+
+    def _called(self, call: DescriptionCall, indices: tuple[Index, ...], span: Span) -> Part:
+        """Return an element of a call's result, whose stages come before the statement being built."""
+        try:
+            stages = self._calls.stages(call)
+        except MisfitError as error:
+            return self._complain(str(error), call.span, error.hint)
+        if not all(self.constants.repeat(stage, span, self.diagnostics) for stage in stages):
+            return Failed(span)
+        self._stages += stages
+        return self._calls.element(call, indices, span)
 
     def _indices(self, parts: tuple[Part, ...]) -> tuple[Index, ...]:
         return tuple(

@@ -7,6 +7,7 @@ phase runs only on text that the earlier ones accept.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
@@ -18,6 +19,8 @@ from ..printer import format
 from ..source import Diagnostic, SourceError, SourceText
 from ..traverse import levels
 from .builder import TreeBuilder
+from .calls import NO_CALLABLES
+from .header import is_tree, span_of
 from .layout import MAX_NESTING, StatementEnds, check_text, nested_too_deeply
 
 if TYPE_CHECKING:
@@ -29,28 +32,74 @@ MAX_DEPTH = 2 * MAX_NESTING
 """Levels of the syntax tree: what brackets enclose, and the operators of a chain such as `a + b + c`."""
 
 
-def parse(text: str, origin: str = "<string>", first_line: int = 1, *, bounded: bool = True) -> Description:
-    """Return the description that a text holds, checked.
+def parse(
+    text: str,
+    origin: str = "<string>",
+    first_line: int = 1,
+    *,
+    bounded: bool = True,
+    callables: Mapping[str, Description] = NO_CALLABLES,
+) -> Description:
+    """Return the description that a text holds, checked; of several the last one.
 
     `origin` and `first_line` say where the text came from, for messages. Text that the library writes, such
-    as an unrolled network, may be of any length: it is not `bounded`. Raises `DescriptionError` with every
-    complaint: line, column, a caret under the place, what was expected and what was found.
+    as an unrolled network, may be of any length: it is not `bounded`. A description may call those above it
+    and the `callables`, by name. Raises `DescriptionError` with every complaint: line, column, a caret under
+    the place, what was expected and what was found.
     """
+    return parse_all(text, origin, first_line, bounded=bounded, callables=callables)[-1]
+
+
+def parse_all(
+    text: str,
+    origin: str = "<string>",
+    first_line: int = 1,
+    *,
+    bounded: bool = True,
+    callables: Mapping[str, Description] = NO_CALLABLES,
+) -> tuple[Description, ...]:
+    """Return all descriptions that a text holds, one or more, in its order. Takes what `parse` takes."""
     source = SourceText(text, origin, first_line)
-    tree = _parse_tree(source, "description", bounded=bounded)
-    builder = TreeBuilder(text)
+    known = dict(callables)
+    found: dict[str, Description] = {}
+    complaints: list[Diagnostic] = []
+    for tree in _parse_tree(source, "descriptions", bounded=bounded).children:
+        assert is_tree(tree)
+        description, wrong = _checked(source, tree, known, bounded=bounded)
+        if description.name in found:
+            hint = "rename one of them"
+            wrong = [
+                *wrong,
+                Diagnostic(f"two descriptions are called '{description.name}'", span_of(tree), hint),
+            ]
+        complaints += wrong
+        found[description.name] = known[description.name] = description
+    if complaints:
+        raise SourceError(source, complaints)
+    return tuple(found.values())
+
+
+def _checked(
+    source: SourceText, tree: ParseTree, callables: Mapping[str, Description], *, bounded: bool
+) -> tuple[Description, list[Diagnostic]]:
+    """Return one description and all complaints about it."""
+    builder = TreeBuilder(source.text, callables)
     description = builder.description(tree)
-    bodies = (reducer.body for reducer in builder.reducers.values())
+    bodies = [reducer.body for reducer in builder.reducers.values()]
+    bodies += [constant.value for constant in builder.constants.named.values()]
     for value in (*bodies, *(stage.value for stage in description.stages), *description.outputs):
         _limit_depth(source, value)
     complaints = [
         *builder.diagnostics,
-        *check(description, builder.opaques, builder.reducers, complete=not builder.diagnostics),
+        *check(
+            description,
+            builder.opaques,
+            builder.reducers,
+            builder.constants,
+            complete=not builder.diagnostics,
+        ),
     ]
-    complaints = complaints or (_check_canonical(description) if bounded else [])
-    if complaints:
-        raise SourceError(source, complaints)
-    return description
+    return description, complaints or (_check_canonical(description) if bounded else [])
 
 
 def parse_expression(text: str, origin: str = "<expression>") -> Expression:
@@ -72,7 +121,7 @@ def _grammar() -> Lark:
         files(__package__).joinpath("grammar.lark").read_text("utf-8"),
         parser="lalr",
         lexer="basic",
-        start=["description", "test"],
+        start=["descriptions", "test"],
         postlex=StatementEnds(),
         propagate_positions=True,
         maybe_placeholders=False,
@@ -149,6 +198,7 @@ def _expected(accepted: set[str]) -> str:
         left -= _OPERATORS | COMPARISONS | {"LSQB"}
     patterns = {terminal.name: terminal.pattern.value for terminal in _grammar().terminals}
     left -= {"SEMICOLON"} if "_NEWLINE" in left else {"AT"}
+    left -= {"DEF"} if "$END" in left else set()
     words += sorted(_WORDS.get(name) or f"'{patterns[name]}'" for name in left)
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
 

@@ -35,6 +35,29 @@ class OpaqueCall:
 
 
 @dataclass(frozen=True, slots=True)
+class AttributeSetting:
+    """`name=value` among the arguments of a call."""
+
+    name: str
+    value: Expression
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class DescriptionCall:
+    """`description(tensors, attribute=value)` before its indices are read."""
+
+    name: str
+    """The description that is called."""
+
+    arguments: tuple[Part, ...]
+    """Names of tensors, slices and settings."""
+
+    span: Span
+    """The place in the text."""
+
+
+@dataclass(frozen=True, slots=True)
 class Declaration:
     """`Opaque()` or `Reducer(...)`, read where all declarations are."""
 
@@ -65,18 +88,41 @@ class Listing:
     span: Span
 
 
-Part = Index | ast.Binder | Lambda | Name | Shape | OpaqueCall | Declaration | Failed | Group | Listing
+Part = (
+    Index
+    | ast.Binder
+    | Lambda
+    | Name
+    | Shape
+    | OpaqueCall
+    | DescriptionCall
+    | AttributeSetting
+    | Declaration
+    | Failed
+    | Group
+    | Listing
+)
 
 
 def why_no_value(
-    part: Shape | OpaqueCall | Declaration | Lambda | ast.Star | ast.FullSlice,
+    part: Shape
+    | OpaqueCall
+    | DescriptionCall
+    | AttributeSetting
+    | Declaration
+    | Lambda
+    | ast.Star
+    | ast.FullSlice,
 ) -> tuple[str, Span, str]:
     """Return message, place and hint for a part that is not a value."""
     match part:
         case Shape(tensor=tensor):
             message = f"'{tensor}.shape' needs an axis"
             hint = f"write {tensor}.shape[0] for the first dimension"
-        case OpaqueCall(function=function):
+        case AttributeSetting(name=name):
+            message = f"'{name}' is given by name"
+            hint = "only attributes of a description that is called have names; equality is written =="
+        case OpaqueCall(function=function) | DescriptionCall(name=function):
             message = f"the result of '{function}' is a tensor and must be indexed"
             hint = f"write {function}(...)[i, j]"
         case Declaration(keyword=keyword):

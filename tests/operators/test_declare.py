@@ -123,7 +123,7 @@ def test_load(tmp_path: Path) -> None:
         (b"def f(a):\n# \xff\n", r"wrong\.tdl:2: byte 0xff is not UTF-8"),
         (b"\xef\xbb\xbfdef f(a): return lambda i: a[i]", r"wrong\.tdl:1:1: U\+FEFF"),
         (b"#" * 2**16 + b"\n", r"wrong\.tdl is not a description: it is larger than 64 KiB"),
-        (b"def f(a): return lambda i: a[i]\ndef g(a): return lambda i: a[i]", r"wrong\.tdl:2:1: .*'def'"),
+        (b"def f(a): return lambda i: a[i]\ndef f(a): return lambda i: a[i]", r"wrong\.tdl:2:1: two desc"),
     ],
 )
 def test_files_that_are_no_description(tmp_path: Path, content: bytes, message: str) -> None:
@@ -224,3 +224,14 @@ def test_structured_arrays_are_refused() -> None:
     bound = tofu.parse("def f(a):\n    return lambda i: a[i]").bind({"a": (4,)})
     with pytest.raises(DataError, match="'a' holds values of type"):
         bound.compute({"a": np.zeros(4, [("x", int)])})
+
+
+def test_a_file_of_several_descriptions(tmp_path: Path) -> None:
+    path = tmp_path / "layers.tdl"
+    path.write_text(
+        "def one(a):\n    return lambda i: a[i]\n\ndef two(a):\n    return lambda i: 2 * one(a)[i]\n"
+    )
+    assert tofu.load(path).name == "two"
+    assert tofu.load(path, name="one").name == "one"
+    with pytest.raises(OperatorError, match="has no description 'three'; it has one, two"):
+        tofu.load(path, name="three")

@@ -26,6 +26,11 @@ SEEDS = (
     "    e = lambda b, j: exp(x[b, j] - top[b])\n"
     "    return lambda b, j: e[b, j] / Sum(lambda k: e[b, k])\n",
     "def dot(a, b):\n    return lambda *i, *j: Sum(lambda k: a[*i, k] * b[k, *j])\n",
+    "def norm(x, *, groups=2):\n"
+    "    size = x.shape[1] // groups\n"
+    "    mean = Sum(lambda n, c: x[n, c]) / (size * groups)\n"
+    "    best = lambda n: ArgMax(lambda c: x[n, c])\n"
+    "    return lambda n, g=groups: Sum(lambda c=size: x[n, g * size + c] - mean) * best[n]\n",
     "def embed(weight, data):\n    return lambda b, j: weight[data[b], j]\n",
     "def reverse(a):\n"
     "    return lambda i=a.shape[0]: a[a.shape[0] - 1 - i] if i % 2 == 0 and i // 3 < 4 else -i\n",
@@ -153,6 +158,9 @@ class _Writer:
         if self.reducer:
             bodies = ("p + q, 0", "p * q, 1", "maximum(p, q), -inf", "p + q - p * q, 0", "p - q, 0")
             lines.append(f"    Fold = Reducer(lambda p, q: {self.random.choice(bodies)})")
+        if self.chance(0.2):
+            lines.append(f"    total = {self.extent()} + {self.constant()}")
+            self.numbers.append("total")
         for number in range(self.random.choice((0, 0, 0, 1, 2))):
             rank = self.random.randint(0, 2)
             lines.append(f"    stage{number} = {self.function(rank)}")
@@ -253,7 +261,9 @@ class _Writer:
         if len(scope) > 4:
             return self.leaf(scope)
         names = [f"k{len(scope) + position}" for position in range(self.random.choice((1, 1, 2)))]
-        reducer = self.random.choice(("Sum", "Max", "Min", "Prod", *(["Fold"] * 3 if self.reducer else [])))
+        own = ["Fold"] * 3 if self.reducer else []
+        positions = ("ArgMax", "ArgMin") if len(names) == 1 or self.chance(_SLIP) else ()
+        reducer = self.random.choice(("Sum", "Max", "Min", "Prod", *own, *positions))
         return self.binding(f"{reducer}(lambda", names, scope) + ")"
 
     def leaf(self, scope: list[str]) -> str:

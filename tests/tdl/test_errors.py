@@ -30,7 +30,6 @@ TEXT = {
     "nothing returned": "def f(a):\n    return\n",
     "expression returned": HEAD + "a",
     "reducer returned": HEAD + "Sum(lambda i: a[i])",
-    "two functions": HEAD + "lambda i: a[i]\ndef g(a): return lambda i: a[i]",
     "statement after return": HEAD + "lambda i: a[i]\nb = lambda i: a[i]",
     "not a function": "import os",
     "null character": HEAD + "lambda i: a[i]\0",
@@ -87,6 +86,7 @@ NAMES = {
     "unknown tensor": "def f(data): return lambda i: dta[i]",
     "unknown tensor, nothing near": "def f(data): return lambda i: data[i] + w[i]",
     "unknown function": HEAD + "lambda i: tnah(a[i])",
+    "softmax of a lambda": HEAD + "lambda i: softmax(lambda k: a[i, k])",
     "function of Python": HEAD + "lambda i: max(a[i], 0)",
     "unknown function, nothing near": HEAD + "lambda i: qqq(a[i])",
     "function of a module": HEAD + "lambda i: np.exp(a[i])",
@@ -153,6 +153,76 @@ FORMS = {
 }
 
 FOLD = "def f(x, *, n=1):\n    Fold = Reducer(%s)\n    return lambda i: Fold(lambda k: x[i, k]) + n"
+
+STATEMENTS = {
+    "constant of an index variable": "def f(a):\n    half = i + 1\n    return lambda i: a[half]",
+    "constant of a tensor": "def f(a):\n    half = a\n    return lambda i: a[i] * half",
+    "constant of a shape": "def f(a):\n    s = a.shape\n    return lambda i: a[i] * s",
+    "constant of a later constant": "def f(a):\n    c = d\n    d = 3\n    return lambda i: a[i] * c",
+    "constant of itself": "def f(a):\n    c = c + 1\n    return lambda i: a[i] * c",
+    "constant twice": "def f(a):\n    c = 2\n    c = 3\n    return lambda i: a[i] * c",
+    "constant and stage": "def f(a):\n    c = 2\n    c = lambda i: a[i]\n    return lambda i: a[i] * c[i]",
+    "constant named like a tensor": "def f(a):\n    a = 2\n    return lambda i: a[i]",
+    "variable named like a constant of the text": "def f(a):\n    c = 2\n    return lambda c: a[c]",
+    "fraction as an extent": "def f(a):\n    c = 1 / 2\n    return lambda i=c: a[i]",
+    "division by a constant of zero": "def f(a):\n    c = 0\n    return lambda i: a[i] // c",
+    "constant returned": "def f(a):\n    c = 2\n    return c",
+    "constants too long": "def f(a):\n    c0 = 2 + 2\n"
+    + "".join(f"    c{n + 1} = c{n} + c{n}\n" for n in range(40))
+    + "    return lambda i: a[i] * c40",
+    "scalar stage with indices": "def f(a):\n    m = Sum(lambda i: a[i])\n    return lambda i: m[i]",
+    "scalar stage of a free variable": "def f(a):\n    m = a[j]\n    return lambda i: a[i] * m",
+    "scalar stage not used": "def f(a):\n    m = Sum(lambda i: a[i])\n    return lambda i: a[i]",
+    "positions of positions": "def f(a):\n    return lambda i: "
+    + "".join(f"ArgMax(lambda k{n}: a[k{n}] + " for n in range(40))
+    + "1"
+    + ")" * 40,
+    "position of several variables": "def f(a):\n    return lambda i: ArgMax(lambda j, k: a[j, k])",
+    "position over a star": "def f(a):\n    return lambda i: ArgMin(lambda *j: a[*j])",
+    "position of an element": "def f(a):\n    return lambda i: ArgMax(a[i])",
+    "position over an unknown extent": "def f(a):\n    return lambda i: ArgMax(lambda k: a[i])",
+}
+
+CALLEES = (
+    "def softmax(x):\n    top = lambda: Max(lambda k: x[k])\n"
+    "    return lambda j: exp(x[j] - top) / Sum(lambda k: exp(x[k] - top))\n"
+    "def scaled(x, *, by):\n    return lambda *i: x[*i] * by\n"
+    "def both(x):\n    return lambda i: x[i], lambda i: -x[i]\n"
+    "def hidden(x):\n    F = Opaque()\n    return lambda i: F(x[:])[i]\n"
+    "def first(x):\n    return lambda i=x.shape[1]: i\n"
+)
+
+CALLS = {
+    name: f"{CALLEES}def f(a):\n    return {result}"
+    for name, result in {
+        "call without indices": "lambda i: softmax(a)",
+        "too many tensors": "lambda i: softmax(a, a)[i]",
+        "unknown attribute": "lambda i: softmax(a, axis=1)[i]",
+        "attribute without a value": "lambda i: scaled(a)[i]",
+        "attribute that depends on data": "lambda i: scaled(a, by=a[i])[i]",
+        "attribute that depends on a variable": "lambda i: scaled(a, by=i)[i]",
+        "slice at a shifted index": "lambda i: softmax(a[i + 1, :])[i]",
+        "slice of too many dimensions": "lambda i: softmax(a[:, :])[i]",
+        "slice without the dimension that is asked for": "lambda i: first(a[:])[i]",
+        "slice at an unknown variable": "lambda i: softmax(a[j, :])[i]",
+        "stars over dimensions that are apart": "lambda i, j, k: scaled(a[:, i, :], by=2)[j, k]",
+        "value in place of a tensor": "lambda i: softmax(exp(a[i]))[i]",
+        "unknown tensor in a call": "lambda i: softmax(aa)[i] + a[i]",
+        "description with several outputs": "lambda i: both(a)[i]",
+        "description with an opaque function": "lambda i: hidden(a)[i]",
+        "description not called": "lambda i: softmax + a[i]",
+        "attribute of a function": "lambda i: exp(by=a[i])",
+    }.items()
+} | {
+    "two descriptions of one name": "def f(a):\n    return lambda i: a[i]\n" * 2,
+    "call of a later description": "def f(a):\n    return lambda i: g(a)[i]\n"
+    "def g(a):\n    return lambda i: a[i]",
+    "calls that double": "def g0(a):\n    return lambda i: a[i]\n"
+    + "".join(
+        f"def g{n}(a):\n    s = lambda i: g{n - 1}(a)[i]\n    return lambda i: g{n - 1}(s)[i]\n"
+        for n in range(1, 13)
+    ),
+}
 
 REDUCERS = {
     "not commutative": FOLD % "lambda a, b: a - b, 0",
@@ -239,6 +309,8 @@ INDICES = {
 }
 
 GROUPS = {
+    "calls": CALLS,
+    "statements": STATEMENTS,
     "text": TEXT,
     "names": NAMES,
     "forms": FORMS,

@@ -19,7 +19,8 @@ MESSAGES = {
     "an extent that is stated": (
         "(lambda i=2: a[i], lambda i=b.shape[0]: b[i])",
         {"a": (2,), "b": (4,)},
-        "f: index variable 'i' has extent 2 by its binder, but 4 by its binder; they must agree",
+        "f: index variable 'i' has extent 2 by its binder, but 4 by its binder; they must agree; give one of "
+        "them another name if they are two variables",
         ["2 here", "4 here"],
     ),
     "nothing left": (
@@ -41,6 +42,13 @@ MESSAGES = {
         "f: axis 0 of a has extent 4, but its index runs from -1 to 3; wrap it in pad(a[...], value) or "
         "state smaller extents",
         ["read here"],
+    ),
+    "a shifted index next to one alone": (
+        "lambda i: a[i] + a[i + 2] + b[0]",
+        {"a": (4,), "b": (3,)},
+        "f: axis 0 of a has extent 4, but its index runs from 2 to 5; wrap it in pad(a[...], value) or "
+        "state smaller extents",
+        ["read here", "'i' stands alone here, so its extent is 4, that of axis 0 of a"],
     ),
     "an index too large to compute": (
         "lambda i: pad(a[i * 2 ** 60], 0) + b[i]",
