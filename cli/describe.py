@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     "describe",
     epilog=examples(
         "tofu describe Convolution",
+        "tofu describe Convolution --regions",
         "tofu describe FullyConnected --shape data=8,16 --set num_hidden=4 --workers 4",
         "tofu describe conv1d.tdl --shape data=4,3,12 --shape filters=3,6,3",
         "tofu describe Convolution --draw convolution.svg --variable x0",
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 @click.option(
     "--workers", "-w", type=click.IntRange(1, 64), default=2, show_default=True, help="Number of workers."
 )
+@click.option("--regions", is_flag=True, help="Print the regions that each worker reads and makes.")
 @click.option(
     "--draw",
     type=click.Path(path_type=Path),
@@ -58,12 +60,13 @@ def command(
     shapes: dict[str, Shape],
     attributes: dict[str, object],
     workers: int,
+    regions: bool,
     draw: Path | None,
     variables: tuple[str, ...],
     with_kernels: bool,
     as_json: bool,
 ) -> None:
-    """Show OPERATOR's description, its strategies, and the regions that each worker reads.
+    """Show OPERATOR's description and its strategies, and how much of each tensor a worker reads.
 
     OPERATOR is a library operator by its MXNet name, a file `name.tdl`, `name.tdl:description` for one of
     several in a file, or `file.py:function` for a function under @tofu.op. Without --shape and --set a small
@@ -97,7 +100,7 @@ def command(
         report = {"operator": found.name, "workers": workers, "stages": stages}
         click.echo(json.dumps(report if rows is None else {**report, "kernels": rows}))
         return
-    _print(found, given_attributes, stages, workers)
+    _print(found, given_attributes, stages, workers, regions)
     if rows is not None:
         _print_kernels(rows)
     if draw is not None:
@@ -187,7 +190,11 @@ def _print_kernels(rows: list[dict[str, Any]]) -> None:
 
 
 def _print(
-    operator: Operator, attributes: dict[str, object], stages: list[dict[str, Any]], workers: int
+    operator: Operator,
+    attributes: dict[str, object],
+    stages: list[dict[str, Any]],
+    workers: int,
+    regions: bool,
 ) -> None:
     from ..reports import strategies
     from ..reports.console import wide_console
@@ -205,7 +212,10 @@ def _print(
             "extents: " + ", ".join(f"{name} {n}" for name, n in stage["extents"].items()), soft_wrap=True
         )
         console.print(strategies.work(stage), markup=False, soft_wrap=True)
-        for table in strategies.tables(stage):
+        for table in strategies.tables(stage) if regions else ():
             console.print(table)
         for line in strategies.refusals(stage, workers):
             console.print(line, markup=False, soft_wrap=True)
+    if not regions:
+        console.print()
+        console.print(strategies.overview(stages, workers))
