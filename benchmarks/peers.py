@@ -1,12 +1,17 @@
 """Training steps compared with those of MXNet and PyTorch, one thread each, in one run.
 
-python -m benchmarks.peers [--mxnet PYTHON] [--torch PYTHON] [--workers 1 8] [--rounds 15] [--save FILE]
+python -m benchmarks.peers [--mxnet PYTHON] [--torch PYTHON] [--numpy PYTHON] [--workers 1 8]
+                           [--rounds 15] [--instructions avx2] [--save FILE]
 
 Every contender is a separate process on the same core, with one BLAS and one OpenMP thread; all start
 from the same weights, train on the same batch and say their losses, which must agree. They take turns, so
 that whatever else the machine does meets all alike, and processor time is compared, since wall time would
 count what others do. Several workers of Tofu share its one thread. A peer is a Python interpreter that has
-it installed; one that is not named is left out, and said to be.
+it installed; one that is not named is left out, and said to be. `--numpy` names one that has Tofu without the
+extra `cpu`.
+
+Variables that tell libraries how to compute are removed from the environment of the contenders. Each says
+for which core or instructions its library chose code, if the library tells.
 """
 
 from __future__ import annotations
@@ -26,6 +31,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.environment import INSTRUCTIONS, compared
 from benchmarks.machine import described
 from benchmarks.record import keep
 
@@ -33,13 +39,6 @@ ROOT = Path(__file__).resolve().parents[1]
 WARM_UP = 2
 AGREEMENT = 1e-3
 """How much the first losses may differ, relatively: more, and the steps would not be the same."""
-
-ONE_THREAD = {
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-    "MKL_NUM_THREADS": "1",
-    "MXNET_CPU_WORKER_NTHREADS": "1",
-}
 
 BENCHMARKS: dict[str, dict[str, Any]] = {
     "LSTM": {
@@ -60,6 +59,7 @@ BENCHMARKS: dict[str, dict[str, Any]] = {
         "peers": {"mxnet": ("graph",), "torch": ("plain", "channels_last")},
     },
 }
+ALONE = "Tofu, 1 worker, NumPy alone"
 NAMES = {
     ("mxnet", "graph"): "MXNet",
     ("mxnet", "fused"): "MXNet, RNN operator",
@@ -127,28 +127,42 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Time training steps compared with MXNet's and PyTorch's.")
     parser.add_argument("--mxnet", metavar="PYTHON", help="an interpreter that has MXNet")
     parser.add_argument("--torch", metavar="PYTHON", help="an interpreter that has PyTorch")
+    parser.add_argument("--numpy", metavar="PYTHON", help="one that has Tofu without the extra cpu")
     parser.add_argument("--workers", type=int, nargs="+", default=[1], help="worker counts of Tofu")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--core", type=int, default=0, help="the processor core that all stay on")
     parser.add_argument("--models", nargs="+", choices=BENCHMARKS, default=list(BENCHMARKS))
+    parser.add_argument(
+        "--instructions", choices=INSTRUCTIONS, default="all", help="vector instructions that all may use"
+    )
     parser.add_argument("--save", type=Path, help="also write the result to this file")
     options = parser.parse_args()
     results = {name: measured(BENCHMARKS[name], options) for name in options.models}
-    absent = [peer for peer in ("mxnet", "torch") if getattr(options, peer) is None]
+    absent = [peer for peer in ("mxnet", "torch", "numpy") if getattr(options, peer) is None]
     print("".join(report(name, result) for name, result in results.items()))
     for peer in absent:
         print(f"{peer} was not measured: name an interpreter that has it with --{peer}")
-    keep({**described(), "threads": 1, "not_measured": absent, "results": results}, options.save)
+    keep(
+        {
+            **described(),
+            "threads": 1,
+            "instructions": options.instructions,
+            "not_measured": absent,
+            "results": results,
+        },
+        options.save,
+    )
 
 
 def measured(benchmark: dict[str, Any], options: argparse.Namespace) -> dict[str, Any]:
     """Return all contenders of one model, in turns."""
+    environment = compared(os.environ, options.instructions)
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
         prepare(Path(folder), benchmark)
         contenders = []
         for name, command in commands(folder, benchmark, options):
-            contenders.append(stack.enter_context(started(name, command, ONE_THREAD)))
+            contenders.append(stack.enter_context(started(name, command, environment)))
         for contender in contenders:
             contender.facts = contender.hear()
         for _ in range(WARM_UP + options.rounds):
@@ -164,11 +178,11 @@ def measured(benchmark: dict[str, Any], options: argparse.Namespace) -> dict[str
 
 @contextmanager
 def started(name: str, command: list[str], environment: Mapping[str, str]) -> Iterator[Contender]:
-    """Start a contender in a separate process, which ends with the context."""
+    """Start a contender in a separate process with this environment, which ends with the context."""
     process = subprocess.Popen(
         command,
         cwd=ROOT,
-        env={**os.environ, **environment},
+        env=environment,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -216,6 +230,8 @@ def commands(
         module = "benchmarks.steps.tofu_step"
         name = f"Tofu, {workers} worker{'s' * (workers > 1)}"
         yield name, [sys.executable, "-m", module, folder, core, str(workers)]
+    if options.numpy is not None:
+        yield ALONE, [options.numpy, "-m", "benchmarks.steps.tofu_step", folder, core, "1"]
     for peer, forms in benchmark["peers"].items():
         interpreter = getattr(options, peer)
         for form in forms if interpreter is not None else ():
@@ -231,6 +247,8 @@ def check(contenders: list[Contender]) -> None:
             raise SystemExit(f"{other.name} has a loss of {other.losses[0]}, {first.name} {first.losses[0]}")
         if other.facts["parameters"] != first.facts["parameters"]:
             raise SystemExit(f"{other.name} has {other.facts['parameters']} parameters")
+        if other.name == ALONE and "oneDNN" in other.facts["code_for"]:
+            raise SystemExit(f"{ALONE}: the interpreter has oneDNN; name one without the extra cpu")
 
 
 def report(name: str, results: dict[str, dict[str, Any]]) -> str:
@@ -241,7 +259,8 @@ def report(name: str, results: dict[str, dict[str, Any]]) -> str:
             f"{result[key]:{width}.3f}"
             for key, width in (("processor_seconds", 12), ("least_processor_seconds", 8), ("wall_seconds", 8))
         )
-        lines.append(f"  {contender:28}{times}{result['tofu_to_this']:11.2f}  {result['version']}\n")
+        lines.append(f"  {contender:28}{times}{result['tofu_to_this']:11.2f}  {result['version']}, ")
+        lines.append(f"{result['code_for'] or 'code for an unknown core'}\n")
     profiled = {contender: result for contender, result in results.items() if "operator_seconds" in result}
     for contender, result in profiled.items():
         lines.append(f"  {contender}, {1 / result['tofu_to_this']:.2f} of the first: ")

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         "tofu describe FullyConnected --shape data=8,16 --set num_hidden=4 --workers 4",
         "tofu describe conv1d.tdl --shape data=4,3,12 --shape filters=3,6,3",
         "tofu describe Convolution --draw convolution.svg --variable x0",
+        "tofu describe Convolution --shape data=16,64,32,32 --set kernel=3,3 --set num_filter=64 --kernels",
         "tofu describe layers.py:conv1d --shape data=4,3,12 --shape filters=3,6,3",
     ),
 )
@@ -47,6 +48,12 @@ if TYPE_CHECKING:
 @click.option(
     "--variable", "-v", "variables", multiple=True, help="Draw the strategy along this variable; repeat."
 )
+@click.option(
+    "--kernels",
+    "with_kernels",
+    is_flag=True,
+    help="Show which code computes each stage and gradient on this machine's processor.",
+)
 @json_option
 def command(
     operator: str,
@@ -56,6 +63,7 @@ def command(
     regions: bool,
     draw: Path | None,
     variables: tuple[str, ...],
+    with_kernels: bool,
     as_json: bool,
 ) -> None:
     """Show OPERATOR's description and its strategies, and how much of each tensor a worker reads.
@@ -74,6 +82,11 @@ def command(
     found = named_operator(operator)
     given_shapes, given_attributes = given_or_example(found, shapes, attributes)
     known = complete_shapes(found, given_shapes, given_attributes)
+    rows = None
+    if with_kernels:
+        from ..reports.kernels import kernels
+
+        rows = kernels(found, known, given_attributes)
     stages = []
     bounds = []
     for stage in found.stages(given_attributes, known):
@@ -84,9 +97,12 @@ def command(
     if draw is not None:
         _draw(found.name, bounds, variables, workers, draw)
     if as_json:
-        click.echo(json.dumps({"operator": found.name, "workers": workers, "stages": stages}))
+        report = {"operator": found.name, "workers": workers, "stages": stages}
+        click.echo(json.dumps(report if rows is None else {**report, "kernels": rows}))
         return
     _print(found, given_attributes, stages, workers, regions)
+    if rows is not None:
+        _print_kernels(rows)
     if draw is not None:
         say(f"drawing written to {draw}")
 
@@ -164,6 +180,13 @@ def _draw(
         )
     chosen = [strategy for strategy in offered if not variables or strategy.variable in variables]
     write_drawing(operator_drawing(name, chosen, workers), path)
+
+
+def _print_kernels(rows: list[dict[str, Any]]) -> None:
+    from ..reports.console import wide_console
+    from ..reports.kernels import kernels_table
+
+    wide_console().print(kernels_table(rows))
 
 
 def _print(

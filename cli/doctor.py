@@ -24,6 +24,7 @@ from .say import say
 def command(no_copies: bool, save: Path | None, as_json: bool) -> None:
     """Show which cards, drivers and libraries there are, and how to install what is missing.
 
+    A warning says if NumPy's BLAS library does not use the instructions that the processor has.
     Copies between every pair of cards are measured, which takes 512 MiB of each. A missing part is not an
     error: the exit status is 0.
     """
@@ -32,15 +33,17 @@ def command(no_copies: bool, save: Path | None, as_json: bool) -> None:
     from ..reports.console import wide_console
     from ..reports.files import check_writable
     from ..runtime.cuda.inspection import inspect
+    from ..runtime.kernel_libraries import kernel_libraries
     from ..runtime.processor import measure_processor
 
     if save is not None:
         check_writable(save)
         save_machine(measure_processor(), save)
     found = inspect(measure=not no_copies)
+    libraries = kernel_libraries()
     if as_json:
-        click.echo(json.dumps(doctor.document(found)))
+        click.echo(json.dumps(doctor.document(found, libraries)))
     else:
-        wide_console().print(doctor.text(found))
+        wide_console().print(doctor.text(found, libraries))
         if save is not None:
             say(f"machine file written to {save}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -10,20 +11,21 @@ from rich.table import Table
 from rich.text import Text
 
 from ..runtime.cuda.inspection import Inspection
+from ..runtime.kernel_libraries import KernelLibrary
 from ..support.wording import counted
 from .units import format_bytes
 
 GIGA = 1e9
 
 
-def document(found: Inspection) -> dict[str, Any]:
-    """Return the inspection as JSON; bandwidths in bytes a second."""
-    return {"ready": found.ready, **asdict(found)}
+def document(found: Inspection, libraries: Sequence[KernelLibrary]) -> dict[str, Any]:
+    """Return the inspection as JSON; bandwidths in bytes a second. `libraries` are the processor's."""
+    return {"ready": found.ready, **asdict(found), "libraries": [asdict(each) for each in libraries]}
 
 
-def text(found: Inspection) -> RenderableType:
-    """Return the inspection for a person."""
-    blocks: list[RenderableType] = [_parts(found)]
+def text(found: Inspection, libraries: Sequence[KernelLibrary]) -> RenderableType:
+    """Return the inspection for a person. `libraries` are those that kernels on the processor call."""
+    blocks: list[RenderableType] = [_libraries(libraries), _warnings(libraries), _parts(found)]
     if found.cards:
         blocks.append(_cards(found))
         blocks.append(_pairs(found))
@@ -35,6 +37,21 @@ def text(found: Inspection) -> RenderableType:
             "the CUDA engine cannot run here yet."
         )
     return Group(*blocks)
+
+
+def _libraries(libraries: Sequence[KernelLibrary]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for head in ("library of the processor", "version", "code for"):
+        table.add_column(head, overflow="fold")
+    for each in libraries:
+        table.add_row(each.name, each.version or "missing", Text(each.instructions))
+    return table
+
+
+def _warnings(libraries: Sequence[KernelLibrary]) -> Text:
+    """Return what is wrong with each library, a line each, and a blank line."""
+    lines = [f"{each.name}: {each.problem}; {each.remedy}\n" for each in libraries if each.problem]
+    return Text("".join(lines))
 
 
 def _parts(found: Inspection) -> Table:

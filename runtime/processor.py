@@ -27,6 +27,7 @@ from ..machines.machine import Level, Machine
 from ..machines.profile import Host
 from ..operators.kernels_version import kernels_version
 from ..support.processors import processors
+from .kernel_libraries import library_names
 from .started_threads import start_all
 from .step_threads import Team, ThreadStep
 
@@ -48,15 +49,7 @@ KIND = "processor"
 
 def host() -> Host:
     """Return this machine's processor and the versions on which times depend."""
-    loaded = ThreadpoolController().select(user_api="blas").info()
-    libraries = [each for each in loaded if "numpy" in Path(each["filepath"]).parent.name] or loaded
-    names = {
-        " ".join(str(each.get(key) or "") for key in ("internal_api", "version", "architecture")).strip()
-        for each in libraries
-    }
-    return Host(
-        _processor_name(), processors(), version("numpy"), ", ".join(sorted(names)), kernels_version("numpy")
-    )
+    return Host(_processor_name(), processors(), version("numpy"), library_names(), kernels_version("numpy"))
 
 
 def machine_name() -> str:

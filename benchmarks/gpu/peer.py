@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from statistics import median
 from typing import Any
@@ -30,7 +31,7 @@ def missing(interpreter: str) -> str | None:
 def step(interpreter: str, folder: str, form: str, precision: str) -> dict[str, Any]:
     """Seconds of a step, and its first losses."""
     command = [interpreter, "-m", "benchmarks.gpu.torch_step", folder, form, precision]
-    with started(f"PyTorch, {form}", command, {}) as contender:
+    with started(f"PyTorch, {form}", command, os.environ) as contender:
         contender.facts = contender.hear()
         for _ in range(WARM_UP + STEPS):
             contender.step()

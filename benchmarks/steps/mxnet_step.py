@@ -45,7 +45,7 @@ def main(folder: str, core: str, form: str) -> None:
         return loss_of(probabilities, labels)
 
     count = sum(int(np.prod(arrays[name].shape)) for name in arrays if name not in states)
-    serve({"version": f"MXNet {mx.__version__}", "parameters": count, "threads": 1}, step)
+    serve({"version": f"MXNet {mx.__version__}", "code_for": "", "parameters": count, "threads": 1}, step)
 
 
 def fused(mx: Any, facts: dict[str, Any], arrays: dict[str, Any]) -> tuple[Any, dict[str, Any]]:

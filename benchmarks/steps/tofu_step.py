@@ -26,6 +26,7 @@ def main(folder: str, core: str, workers: str) -> None:
     from tofu.dataflow.graph import Graph, Phase
     from tofu.partitioner import lower
     from tofu.runtime.executor import Executor
+    from tofu.runtime.kernel_libraries import library_names
 
     facts, tensors = given(folder)
     model = models.get(facts["model"], batch=facts["batch"])
@@ -66,7 +67,12 @@ def main(folder: str, core: str, workers: str) -> None:
         }
 
     serve(
-        {"version": f"NumPy {version('numpy')}", "parameters": model.weight_count, "threads": 1},
+        {
+            "version": f"NumPy {version('numpy')}",
+            "code_for": library_names(),
+            "parameters": model.weight_count,
+            "threads": 1,
+        },
         step,
         profile=profile,
     )

@@ -30,7 +30,12 @@ def main(folder: str, core: str, form: str) -> None:
         network, parameters = residual(torch, arrays, memory)
     count = sum(each.numel() for each in parameters.values())
     serve(
-        {"version": f"PyTorch {torch.__version__}", "parameters": count, "threads": torch.get_num_threads()},
+        {
+            "version": f"PyTorch {torch.__version__}",
+            "code_for": torch.backends.cpu.get_cpu_capability(),
+            "parameters": count,
+            "threads": torch.get_num_threads(),
+        },
         step_of(torch, network, parameters, data, label),
     )
 

@@ -26,7 +26,17 @@ from ...analyzer.audit.trial import combine, difference, element
 from ...analyzer.indices.region import Boxes, to_region
 from ...analyzer.strategies.strategy import Strategy
 from ..kernels.kernel import Array
-from .memory import FRAMED, PART_SETTINGS, SINGLE, WHOLE_SETTINGS, Memory, Poison, Setting
+from .memory import (
+    FRAMED,
+    FRAMED_SINGLE,
+    OWN_SINGLE,
+    PART_SETTINGS,
+    SINGLE,
+    WHOLE_SETTINGS,
+    Memory,
+    Poison,
+    Setting,
+)
 from .runner import KernelError, Result, Runner, Share
 
 FINE, COARSE = 1e-9, 1e-3
@@ -115,26 +125,39 @@ class KernelAudit:
         """Return a result that depends on elements outside of its footprint, or a write outside
         the outputs.
         """
-        everything = self.runner.everything(subject)
         try:
-            clean = self._clean(subject, given)
             trespass = self._trespass(subject, given)
+            settings = self._poisoned_settings(subject, given)
         except KernelError:
             return None
         if trespass is not None:
             return trespass
+        found = (self._outside(subject, given, setting) for setting in settings)
+        return next((counterexample for counterexample in found if counterexample is not None), None)
+
+    def _poisoned_settings(self, subject: Subject, given: Sample) -> tuple[Setting, ...]:
+        """Return the frames to poison: those of 32 bits, too, if the kernel calls other code for them."""
+        same = self._clean(subject, given).calls == self._clean(subject, given, OWN_SINGLE).calls
+        return (FRAMED,) if same else (FRAMED, FRAMED_SINGLE)
+
+    def _outside(self, subject: Subject, given: Sample, setting: Setting) -> Counterexample | None:
+        """Return a result that depends on elements outside of its footprint."""
+        everything = self.runner.everything(subject)
+        clean = self._clean(subject, given, setting)
+        if clean.trespass:
+            return _placed_in(Counterexample(f"the kernel {clean.trespass}", subject.shapes), setting)
         for box in _points(subject):
-            found = self._poisoned(subject, given, everything, box, clean)
+            found = self._poisoned(subject, given, everything, box, clean, setting)
             if found is not None:
-                return found
+                return _placed_in(found, setting)
         for strategy in self.case.select(subject):
             for workers in self.case.counts(strategy)[:1]:
                 if self.runner.unfit(subject, strategy, workers):
                     continue
                 for worker in range(workers):
-                    found = self._part_poisoned(subject, given, strategy, worker, workers)
+                    found = self._part_poisoned(subject, given, strategy, worker, workers, setting)
                     if found is not None:
-                        return found
+                        return _placed_in(found, setting)
         return None
 
     def _trespass(self, subject: Subject, given: Sample) -> Counterexample | None:
@@ -226,14 +249,20 @@ class KernelAudit:
         return self._not_applicable(Check.REPLAY, reason, strategy.variable)
 
     def _poisoned(
-        self, subject: Subject, given: Sample, everything: Share, box: Boxes, clean: Result
+        self,
+        subject: Subject,
+        given: Sample,
+        everything: Share,
+        box: Boxes,
+        clean: Result,
+        setting: Setting,
     ) -> Counterexample | None:
         """Return the whole operator again, with poison wherever one box of outputs reads nothing."""
         masks = elements_read(subject, box, given.tensors)
         places = tuple(to_region(boxes[0]) for boxes in subject.output_regions(box[None]))
         for poison in _rounds(subject, given):
             try:
-                spoilt = self.runner.run(subject, everything, _spoilt(given, masks, poison), poison)
+                spoilt = self.runner.run(subject, everything, _spoilt(given, masks, poison), poison, setting)
             except KernelError as error:
                 return Counterexample(f"with NaN outside of the footprint the kernel {error}", subject.shapes)
             for output, place in enumerate(places):
@@ -252,7 +281,13 @@ class KernelAudit:
         return None
 
     def _part_poisoned(
-        self, subject: Subject, given: Sample, strategy: Strategy, worker: int, workers: int
+        self,
+        subject: Subject,
+        given: Sample,
+        strategy: Strategy,
+        worker: int,
+        workers: int,
+        setting: Setting,
     ) -> Counterexample | None:
         """Return a worker's part, with poison around its regions and at elements in them that it does not
         read.
@@ -261,7 +296,7 @@ class KernelAudit:
         masks = elements_read(subject, share.box, given.tensors)
         try:
             clean = self._run(
-                subject, share, given, FRAMED, strategy.kind, strategy.variable, workers, worker
+                subject, share, given, setting, strategy.kind, strategy.variable, workers, worker
             )
         except KernelError:
             return None
@@ -269,7 +304,7 @@ class KernelAudit:
             return Counterexample(f"the kernel {clean.trespass}", subject.shapes, workers, worker)
         for poison in _rounds(subject, given):
             try:
-                spoilt = self.runner.run(subject, share, _spoilt(given, masks, poison), poison)
+                spoilt = self.runner.run(subject, share, _spoilt(given, masks, poison), poison, setting)
             except KernelError as error:
                 message = f"with NaN outside of the footprint the kernel {error}"
                 return Counterexample(message, subject.shapes, workers, worker)

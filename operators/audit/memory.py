@@ -44,7 +44,8 @@ class Setting:
 
 
 DOUBLE, SINGLE = np.dtype(np.float64), np.dtype(np.float32)
-FRAMED = Setting(Memory.FRAMED, DOUBLE)
+FRAMED, FRAMED_SINGLE = Setting(Memory.FRAMED, DOUBLE), Setting(Memory.FRAMED, SINGLE)
+OWN_SINGLE = Setting(Memory.OWN, SINGLE)
 WHOLE_SETTINGS = (
     FRAMED,
     *(Setting(memory, dtype) for dtype in (DOUBLE, SINGLE) for memory in list(Memory)[1:]),

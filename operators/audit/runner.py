@@ -61,6 +61,8 @@ class Result:
 
     outputs: list[Array]
     trespass: str = ""
+    calls: frozenset[str] = frozenset()
+    """The code of libraries that it called."""
 
 
 class Runner(Protocol):
@@ -135,7 +137,8 @@ class ContractRunner:
         except Exception as error:
             raise KernelError(f"raises {type(error).__name__}: {error}") from error
         kept = {name: array for name, array in before.items() if name not in over.values()}
-        return Result([each.view.copy() for each in outputs], trespass(kept, inputs, outputs))
+        made = [each.view.copy() for each in outputs]
+        return Result(made, trespass(kept, inputs, outputs), frozenset(call.calls))
 
     def differs(self, subject: Subject, share: Share, setting: Setting) -> bool:
         """Views of whole tensors differ from regions that are smaller, places that are overwritten always."""

@@ -35,6 +35,7 @@ def derive(call: KernelCall) -> Run:
     for each in recipes:
         if each.constants:
             call.workspace.keep(each.constants)
+        call.calls.extend(each.calls)
     return in_turn([each.bind(arrays, scratch) for each in recipes])
 
 

@@ -18,7 +18,17 @@ from ...analyzer.indices.region import Interval, Region
 from ...errors import OperatorError
 from .workspace import Array, Workspace
 
-__all__ = ["Array", "Kernel", "KernelCall", "Run", "check_kernel", "in_turn", "prepared", "view_of"]
+__all__ = [
+    "NUMPY_PRODUCT",
+    "Array",
+    "Kernel",
+    "KernelCall",
+    "Run",
+    "check_kernel",
+    "in_turn",
+    "prepared",
+    "view_of",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +57,17 @@ class KernelCall:
     workspace: Workspace = field(default_factory=Workspace)
     """Where all temporary memory comes from. Its contents are undefined at the start of every run."""
 
+    calls: list[str] = field(default_factory=list)
+    """The code of libraries that the prepared kernel calls, which the kernel adds while it is prepared."""
+
 
 Run = Callable[[], None]
 """The function that a prepared kernel runs in every iteration."""
 
 Kernel = Callable[[KernelCall], Run]
+
+NUMPY_PRODUCT = "NumPy matmul"
+"""The name of products of matrices by NumPy's BLAS library, among the `calls` of a KernelCall."""
 
 
 def in_turn(runs: Sequence[Run]) -> Run:

@@ -12,9 +12,9 @@ import platform
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 from ...programs.program import PartitionedGraph
+from ..kernel_libraries import library_names
 
 PROBE = 192
 """The extents of the matrices of the probe, which BLAS computes in several blocks."""
@@ -22,13 +22,11 @@ PROBE = 192
 
 def machine_facts() -> dict[str, str]:
     """Return the versions and the arithmetic of this process."""
-    libraries = ThreadpoolController().select(user_api="blas").info()
-    blas = [f"{each['internal_api']} {each['version']} {each.get('architecture')}" for each in libraries]
     return {
         "the version of Tofu": _version(),
         "the version of Python": platform.python_version(),
         "the version of NumPy": np.__version__,
-        "BLAS": ", ".join(sorted(set(blas))) or "none",
+        "the libraries of kernels": library_names(),
         "the arithmetic of NumPy": _probe(),
     }
 

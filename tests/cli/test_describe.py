@@ -9,6 +9,7 @@ from click.testing import CliRunner, Result
 
 from tofu import operators
 from tofu.cli import main
+from tofu.operators.kernels.onednn.library import Library, find
 
 Tofu = Callable[..., Result]
 
@@ -207,3 +208,34 @@ def test_a_python_file_without_a_name(tofu: Tofu, command: str) -> None:
     result = tofu(command, "layers.py")
     assert result.exit_code == 2
     assert "say which one, as layers.py:NAME" in result.stderr
+
+
+CONVOLUTION = ("--shape", "data=4,16,8,8", "--set", "kernel=3,3", "--set", "num_filter=16")
+
+
+def test_kernels_are_named(tofu: Tofu) -> None:
+    rows = json.loads(tofu("describe", "Convolution", *CONVOLUTION, "--kernels", "--json").output)["kernels"]
+    attached = {row["name"]: row["calls"] for row in rows if row["origin"] == "attached"}
+    assert set(attached) == {
+        "Convolution_product",
+        "Convolution_product_grad_data",
+        "Convolution_product_grad_weight",
+    }
+    library = isinstance(find(), Library)
+    for calls in attached.values():
+        assert [call.startswith("oneDNN") for call in calls] == [library]
+    output = tofu("describe", "Convolution", *CONVOLUTION, "--kernels").output
+    assert ("oneDNN" in output) == library
+    assert "derived" in output
+
+
+def test_without_the_option_no_kernel_is_prepared(tofu: Tofu) -> None:
+    assert "kernels" not in json.loads(tofu("describe", "Convolution", *CONVOLUTION, "--json").output)
+
+
+def test_kernels_of_tensors_that_do_not_fit_are_refused(tofu: Tofu) -> None:
+    result = tofu(
+        "describe", "dot", "--shape", "lhs=9000000,9000000", "--shape", "rhs=9000000,9", "--kernels"
+    )
+    assert result.exit_code == 2
+    assert "the tensors of 'dot' would take" in result.output

@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 from click.testing import Result
 
+from tofu.runtime import kernel_libraries
 from tofu.runtime.cuda import inspection
 from tofu.runtime.cuda.inspection import Card, Component, Inspection
+from tofu.runtime.kernel_libraries import KernelLibrary
 
 Tofu = Callable[..., Result]
 BARE = Inspection(
@@ -25,9 +27,13 @@ CARDS = Inspection(
 )
 
 
+SLOW = KernelLibrary("openblas", "0.3.31", "Haswell", "the processor has AVX-512", "unset CORETYPE")
+
+
 def seen(monkeypatch: pytest.MonkeyPatch, found: Inspection) -> list[bool]:
     asked: list[bool] = []
     monkeypatch.setattr(inspection, "inspect", lambda measure: asked.append(measure) or found)
+    monkeypatch.setattr(kernel_libraries, "kernel_libraries", lambda: (SLOW,))
     return asked
 
 
@@ -55,3 +61,11 @@ def test_as_data(tofu: Tofu, monkeypatch: pytest.MonkeyPatch) -> None:
     assert found["ready"] is True
     assert found["cards"][1]["name"] == "H200"
     assert found["bandwidth"] == [[4e12, 1e10], [3.8e11, 4e12]]
+    assert found["libraries"][0]["problem"] == "the processor has AVX-512"
+
+
+def test_a_library_with_slow_code_is_named(tofu: Tofu, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen(monkeypatch, BARE)
+    output = tofu("doctor").output
+    assert "openblas" in output
+    assert "openblas: the processor has AVX-512; unset CORETYPE" in output

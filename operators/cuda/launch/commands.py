@@ -7,11 +7,11 @@ a device nor its memory, so whatever a plan would do on cards can be looked at, 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 
 import numpy as np
 import numpy.typing as npt
 
+from ...kernels.convolution.library_form import Pass, WindowGeometry
 from .view import DeviceView
 
 Struct = npt.NDArray[np.void]
@@ -95,32 +95,6 @@ class MatrixProduct:
 
     scale: float = 1.0
     """The number that every product is multiplied by."""
-
-
-class Pass(StrEnum):
-    """Which of a convolution's three tensors is computed from the other two."""
-
-    FORWARD = "forward"
-    DATA_GRADIENT = "data gradient"
-    WEIGHT_GRADIENT = "weight gradient"
-
-
-@dataclass(frozen=True, slots=True)
-class WindowGeometry:
-    """Where windows lie, per spatial dimension: row = place * stride + tap * dilate - before. Rows outside of
-    the data are zeros."""
-
-    stride: tuple[int, ...]
-    """The distance between the windows of neighbouring places, in rows."""
-
-    dilate: tuple[int, ...]
-    """The distance between neighbouring taps of a window, in rows."""
-
-    before: tuple[int, ...]
-    """The rows of zeros before the data."""
-
-    after: tuple[int, ...]
-    """The rows of zeros that the last window reads after the data; negative if it ends before the data do."""
 
 
 @dataclass(frozen=True, slots=True)

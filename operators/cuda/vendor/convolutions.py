@@ -1,22 +1,21 @@
 """From an attached convolution kernel and views of a device's memory to calls of the vendor's library.
 
-The library pads by zeros, never by less than none, and refuses windows that lie in the padding alone. So
-views are cut to the rows that some window reads and the places whose window reads some row; what the cut
-leaves out of the result is zero.
+Views are cut to the rows and places that meet (`kernels/convolution/library_form.py`). What the cut leaves
+out of the result is zero.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import cast
 
-from ....analyzer.indices.region import Interval
 from ...kernels import convolution as kernels
 from ...kernels.convolution.group_shares import GroupShare
+from ...kernels.convolution.library_form import Pass, library_form
 from ...kernels.kernel import KernelCall
 from ...stages.bound_operator import BoundOperator
-from ..launch.commands import Command, Convolution, Pass, WindowGeometry
+from ..launch.commands import Command, Convolution
 from ..launch.view import DeviceView
 from ..launch.workspace import DeviceWorkspace
 from ..transfers.transfers import fetch, fill
@@ -141,58 +140,8 @@ def _packed(view: DeviceView) -> bool:
 
 def _command(computes: Pass, part: GroupShare) -> Convolution | None:
     """Return the command without its scratch; None if every sum is empty."""
-    data, weight, output = (cast(DeviceView, view) for view in (part.data, part.weight, part.output))
-    if not (data.size and weight.size and output.size):
+    form = library_form(part)
+    if form is None:
         return None
-    windows = part.windows
-    sizes = zip(
-        *(data.shape[2:], windows.places, windows.taps, windows.stride, windows.dilate, windows.before),
-        strict=True,
-    )
-    met = [_met(*each) for each in sizes]
-    if any(first >= stop for first, stop in (axis.places for axis in met)):
-        return None
-    whole = (slice(None), slice(None))
-    return Convolution(
-        computes,
-        data[(*whole, *(slice(*axis.rows) for axis in met))],
-        weight,
-        output[(*whole, *(slice(*axis.places) for axis in met))],
-        WindowGeometry(
-            windows.stride,
-            windows.dilate,
-            tuple(axis.before for axis in met),
-            tuple(axis.after for axis in met),
-        ),
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Met:
-    """One spatial dimension of a convolution without rows and places that meet nothing."""
-
-    rows: Interval
-    """The rows of the data that some window reads."""
-
-    places: Interval
-    """The places whose windows read some row."""
-
-    before: int
-    """The rows of zeros before the rows that are left."""
-
-    after: int
-    """The rows of zeros after them; negative if the last window ends before they do."""
-
-
-def _met(rows: int, places: int, taps: int, stride: int, dilate: int, before: int) -> _Met:
-    """Return one dimension's.
-
-    Up to `stride - 1` rows may follow the last window: the library expects them.
-    """
-    reach = (taps - 1) * dilate
-    first = max(0, -((reach - before) // stride))
-    stop = min(places, (rows - 1 + before) // stride + 1)
-    before -= first * stride
-    end = (stop - 1 - first) * stride + reach + 1 - before
-    kept = max(0, -before), min(rows, end + stride - 1)
-    return _Met(kept, (first, stop), max(0, before), end - kept[1])
+    data, weight, output = (cast(DeviceView, view) for view in (form.data, form.weight, form.output))
+    return Convolution(computes, data, weight, output, form.geometry)

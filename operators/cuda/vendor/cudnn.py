@@ -13,7 +13,8 @@ from typing import Any
 
 from ....analyzer.indices.region import Shape
 from ....errors import ExecutionError
-from ..launch.commands import Convolution, Pass, WindowGeometry
+from ...kernels.convolution.library_form import Pass, WindowGeometry
+from ..launch.commands import Convolution
 from ..launch.view import DeviceView
 from .libraries import EXTRAS, library
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from ....analyzer.indices.region import Shape
-from ...kernels.kernel import Array, Run, in_turn, view_of
+from ...kernels.kernel import NUMPY_PRODUCT, Array, Run, in_turn, view_of
+from ...kernels.onednn.product import LibraryProduct, product
 from ...kernels.strided import copied_bytes, on_copies, trusted
 from ...kernels.workspace import aligned
 from ..nodes.functions_beyond_numpy import erf, sign
@@ -19,6 +20,9 @@ from .fold import Fold
 from .layout import address_of, bounds
 from .select import select, spread_bits
 from .steps import ArrayStep, DType, Operand, Register, Steps, Value, assign_memory
+
+Function = Callable[..., object] | LibraryProduct
+"""A step: a function of arrays, or a library's product, which is bound to them."""
 
 SCRATCH = -1
 
@@ -51,7 +55,7 @@ class ArrayLocation:
 class Recipe:
     """Steps over numbered operands."""
 
-    steps: tuple[tuple[Callable[..., object], tuple[int, ...], int], ...]
+    steps: tuple[tuple[Function, tuple[int, ...], int], ...]
     """For each step, its function, the numbers of its arguments and the number of its output."""
 
     operands: tuple[ArrayLocation | Array | Scalar, ...]
@@ -62,6 +66,13 @@ class Recipe:
 
     constants: tuple[Array, ...]
     """Arrays among the operands, which every kernel of this recipe reads and none writes."""
+
+    @property
+    def calls(self) -> list[str]:
+        """Return the code of libraries that the steps call."""
+        functions = {function for function, _, _ in self.steps}
+        products = {each.implementation for each in functions if isinstance(each, LibraryProduct)}
+        return sorted(products | ({NUMPY_PRODUCT} if np.matmul in functions else set()))
 
     def bind(self, arrays: Sequence[Array], scratch: Array) -> Run:
         """Return the function that runs the steps on a call's arrays, in the order of the layout."""
@@ -82,13 +93,15 @@ class Recipe:
         )
 
 
-def _call(
-    function: Callable[..., object], arguments: Sequence[Array | Scalar], out: Array | Scalar
-) -> Callable[[], Any]:
+def _call(function: Function, arguments: Sequence[Array | Scalar], out: Array | Scalar) -> Callable[[], Any]:
     """Return a step bound to its operands.
 
-    Passing the output of a ufunc by position is faster than by name.
+    A product of a library is bound to their memory. Passing the output of a ufunc by position is faster than
+    by name.
     """
+    if isinstance(function, LibraryProduct):
+        left, right = cast(Sequence[Array], arguments)
+        return function.bind(left, right, cast(Array, out))
     if isinstance(function, np.ufunc) and function not in OUTPUT_BY_NAME:
         return partial(function, *arguments, out)
     return partial(function, *arguments, out=out)
@@ -122,18 +135,21 @@ class _Removal:
         constants = tuple(operand for operand in self.operands if isinstance(operand, np.ndarray))
         return Recipe(steps, tuple(self.operands), self.scratch_bytes + self.copied_bytes, constants)
 
-    def numbered(self, step: ArrayStep) -> tuple[Callable[..., object], tuple[int, ...], int]:
+    def numbered(self, step: ArrayStep) -> tuple[Function, tuple[int, ...], int]:
         """Return a step over numbered operands.
 
         If NumPy is wrong for these strides, the step works on copies at the end of the scratch.
         """
-        run, out = step.run, self.relocated(step.out)
+        out = self.relocated(step.out)
+        run: Function = step.run
         arguments = [self.found(argument) for argument in step.arguments]
-        if not _trusted(run, arguments, out):
+        if run is np.matmul:
+            run = _product(arguments, out) or run
+        elif not _trusted(step.run, arguments, out):
             nbytes = copied_bytes(arguments, out)
             memory = ArrayLocation(SCRATCH, self.scratch_bytes, (nbytes,), (1,), np.dtype(np.uint8))
             self.copied_bytes = max(self.copied_bytes, nbytes)
-            run, arguments = partial(on_copies, run), [memory, *arguments]
+            run, arguments = partial(on_copies, step.run), [memory, *arguments]
         return run, tuple([self.number(argument) for argument in arguments]), self.number(out)
 
     def found(self, operand: Operand) -> ArrayLocation | Array | Scalar:
@@ -173,6 +189,16 @@ class _Removal:
                 offset = address_of(array) - origin
                 return ArrayLocation(number, offset, array.shape, array.strides, array.dtype)
         return array
+
+
+def _product(
+    arguments: Sequence[ArrayLocation | Array | Scalar], out: ArrayLocation | Array
+) -> LibraryProduct | None:
+    """Return a library's product of matrices; None if NumPy is to compute it."""
+    left, right = arguments
+    assert isinstance(left, ArrayLocation | np.ndarray), "a factor is an array"
+    assert isinstance(right, ArrayLocation | np.ndarray), "a factor is an array"
+    return product(left, right, out)
 
 
 def _trusted(

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..kernel import Array, KernelCall, Run, in_turn
-from ..workspace import Workspace
-from . import convolution
+from ..kernel import NUMPY_PRODUCT, KernelCall, Run, in_turn
+from . import by_onednn, convolution
 from .group_shares import Geometry, GroupShare
-from .patches import Windows
-
-Compute = Callable[[Array, Array, Array, Windows, Workspace], Run]
+from .library_form import Pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +20,7 @@ class ConvolutionOutput(Geometry):
         return self.output_parts(call)
 
     def __call__(self, call: KernelCall) -> Run:
-        parts = ((part.data, part.weight, part.output, part.windows) for part in self.parts(call))
-        return in_turn(_runs(convolution.forward, parts, call.workspace))
+        return in_turn(_runs(Pass.FORWARD, self.parts(call), call))
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +33,7 @@ class ConvolutionDataGradient(Geometry):
 
     def __call__(self, call: KernelCall) -> Run:
         out, parts = call.outputs[0], self.parts(call)
-        shares = ((part.output, part.weight, part.data, part.windows) for part in parts)
-        runs = _runs(convolution.data_gradient, shares, call.workspace)
+        runs = _runs(Pass.DATA_GRADIENT, parts, call)
         covered = sum(part.data.shape[1] for part in parts) == out.shape[1]
         return in_turn(runs if covered else [lambda: out.fill(0), *runs])
 
@@ -52,16 +47,29 @@ class ConvolutionWeightGradient(Geometry):
         return self.weight_parts(call)
 
     def __call__(self, call: KernelCall) -> Run:
-        parts = ((part.data, part.output, part.weight, part.windows) for part in self.parts(call))
-        return in_turn(_runs(convolution.weight_gradient, parts, call.workspace))
+        return in_turn(_runs(Pass.WEIGHT_GRADIENT, self.parts(call), call))
 
 
-def _runs(
-    compute: Compute, shares: Iterable[tuple[Array, Array, Array, Windows]], workspace: Workspace
-) -> list[Run]:
+def _runs(computes: Pass, parts: Sequence[GroupShare], call: KernelCall) -> list[Run]:
     """Return one function for each group; they run one after another, so all use the same scratch."""
     runs = []
-    for first, second, target, windows in shares:
-        workspace.rewind()
-        runs.append(compute(first, second, target, windows, workspace))
+    for part in parts:
+        call.workspace.rewind()
+        runs.append(_run(computes, part, call))
     return runs
+
+
+def _run(computes: Pass, part: GroupShare, call: KernelCall) -> Run:
+    """Return the function that computes one group's share, by oneDNN if it is there and takes it."""
+    run = by_onednn.convolution(computes, part, call.workspace, call.calls.append)
+    if run is not None:
+        return run
+    call.calls.append(NUMPY_PRODUCT)
+    windows, workspace = part.windows, call.workspace
+    match computes:
+        case Pass.FORWARD:
+            return convolution.forward(part.data, part.weight, part.output, windows, workspace)
+        case Pass.DATA_GRADIENT:
+            return convolution.data_gradient(part.output, part.weight, part.data, windows, workspace)
+        case Pass.WEIGHT_GRADIENT:
+            return convolution.weight_gradient(part.data, part.output, part.weight, windows, workspace)

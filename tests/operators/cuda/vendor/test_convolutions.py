@@ -10,11 +10,12 @@ import pytest
 
 from tofu import tdl
 from tofu.operators import get
-from tofu.operators.cuda.launch.commands import Convolution, Pass
+from tofu.operators.cuda.launch.commands import Convolution
 from tofu.operators.cuda.launch.view import DeviceView
 from tofu.operators.cuda.launch.workspace import DeviceWorkspace
 from tofu.operators.cuda.vendor import convolutions
 from tofu.operators.cuda.vendor.convolutions import Need, commands, supported
+from tofu.operators.kernels.convolution.library_form import Pass
 from tofu.operators.kernels.kernel import KernelCall
 from tofu.operators.stages.bound_operator import BoundOperator
 from tofu.operators.stages.stage import derived

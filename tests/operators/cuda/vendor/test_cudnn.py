@@ -19,7 +19,7 @@ import pytest
 
 from tofu import models
 from tofu.errors import ExecutionError
-from tofu.operators.cuda.launch.commands import Convolution, Pass, WindowGeometry
+from tofu.operators.cuda.launch.commands import Convolution
 from tofu.operators.cuda.launch.view import DeviceView
 from tofu.operators.cuda.launch.workspace import DeviceWorkspace
 from tofu.operators.cuda.vendor.convolutions import commands, supported
@@ -32,6 +32,7 @@ from tofu.operators.cuda.vendor.cudnn import (
     signature,
 )
 from tofu.operators.kernels import convolution as kernels
+from tofu.operators.kernels.convolution.library_form import Pass, WindowGeometry
 from tofu.operators.kernels.kernel import KernelCall
 from tofu.operators.stages.bound_operator import BoundOperator
 

@@ -1,4 +1,4 @@
-"""Attached convolution kernels compute what the descriptions say, on any box."""
+"""Attached convolution kernels on NumPy compute what the descriptions say, on any box."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from tofu.operators.kernels.convolution import (
     ConvolutionDataGradient,
     ConvolutionOutput,
     ConvolutionWeightGradient,
+    by_onednn,
     convolution,
     im2col,
     patches,
@@ -34,6 +35,11 @@ CASES = [
     ((9,), (2,), (4,), (6,), (1,), 1),
     ((4, 3, 4), (2, 3, 3), (1, 1, 2), (1, 1, 1), (0, 1, 1), 1),
 ]
+
+
+@pytest.fixture(autouse=True)
+def _without_onednn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(by_onednn, "loaded", lambda: None)
 
 
 def convolution_text(

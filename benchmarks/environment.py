@@ -1,0 +1,48 @@
+"""The environment of processes that are compared: it says nothing of how a library computes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+PREFIXES = (
+    "ATEN_",
+    "BLIS_",
+    "DNNL_",
+    "GOMP_",
+    "GOTO_",
+    "KMP_",
+    "MKL_",
+    "NPY_",
+    "NVPL_",
+    "OMP_",
+    "ONEDNN_",
+    "OPENBLAS_",
+)
+"""Beginnings of the variables that libraries of array operations read."""
+
+ONE_THREAD = {
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "MXNET_CPU_WORKER_NTHREADS": "1",
+}
+
+INSTRUCTIONS: dict[str, dict[str, str]] = {
+    "all": {},
+    "avx2": {
+        "OPENBLAS_CORETYPE": "Haswell",
+        "MKL_ENABLE_INSTRUCTIONS": "AVX2",
+        "ONEDNN_MAX_CPU_ISA": "AVX2",
+        "MKLDNN_MAX_CPU_ISA": "AVX2",
+        "DNNL_MAX_CPU_ISA": "AVX2",
+        "ATEN_CPU_CAPABILITY": "avx2",
+        "NPY_DISABLE_CPU_FEATURES": "AVX512F AVX512_SKX",
+    },
+}
+"""Variables that keep all libraries to a level of vector instructions; `all` is what the processor has."""
+
+
+def compared(environment: Mapping[str, str], instructions: str) -> dict[str, str]:
+    """Return the environment of a process with one thread, without what `environment` tells libraries."""
+    kept = {name: value for name, value in environment.items() if not name.startswith(PREFIXES)}
+    return {**kept, **ONE_THREAD, **INSTRUCTIONS[instructions]}
