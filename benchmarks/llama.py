@@ -40,11 +40,22 @@ class Size:
     """The sizes of a model."""
 
     width: int
+    """The features of a word."""
+
     hidden: int
+    """The features inside a gated layer."""
+
     layers: int
+    """The number of blocks."""
+
     heads: int
+    """The number of heads of queries."""
+
     groups: int
+    """The number of heads of keys and values."""
+
     vocabulary: int = 128256
+    """The number of words."""
 
 
 SIZES = {"1B": Size(2048, 8192, 16, 32, 8), "8B": Size(4096, 14336, 32, 32, 8)}
