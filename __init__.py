@@ -15,7 +15,20 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import errors, machines, models, mx, operators, plans, programs, search, simulator, sync, testing
+    from . import (
+        errors,
+        machines,
+        models,
+        mx,
+        operators,
+        optimizer,
+        plans,
+        programs,
+        search,
+        simulator,
+        sync,
+        testing,
+    )
     from .api import Context, Module, cpu, distributed, frontier, gpu, partition, place, score
     from .dataflow import rnn, sym
     from .dataflow.training import inference_graph, training_graph
@@ -81,6 +94,7 @@ _MODULES = {
     "models": "models",
     "mx": "mx",
     "operators": "operators",
+    "optimizer": "optimizer",
     "plans": "plans",
     "programs": "programs",
     "rnn": "dataflow.rnn",
@@ -134,6 +148,7 @@ __all__ = [
     "mx",
     "op",
     "operators",
+    "optimizer",
     "parse",
     "partition",
     "place",

@@ -32,6 +32,8 @@ def figures(
     request: Request,
 ) -> dict[str, Any]:
     """Return what there is to compare of a plan, as `--json` prints it."""
+    from ..programs.computed_load import computed_load
+
     plan = found.plan
     return {
         "method": plan.method,
@@ -40,12 +42,14 @@ def figures(
         "lower_bound_bytes": plan.lower_bound_bytes,
         "replicate": plan.space.replicate,
         "keep": plan.space.keep,
+        "space": str(plan.space),
         "feed": plan.space.feed,
         "kept_copies": sum(map(len, plan.copies.values())),
         "unproven_steps": [dataclasses.asdict(step) for step in plan.unproven],
         **_timed(plan),
         "search_seconds": plan.search_seconds,
         "peak_bytes_per_worker": max(memory.arena_bytes),
+        "flops_per_worker": list(computed_load(programs).flops),
         **request.facts(programs, timeline, found),
     }
 

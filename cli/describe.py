@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     "describe",
     epilog=examples(
         "tofu describe Convolution",
+        "tofu describe Convolution --regions",
         "tofu describe FullyConnected --shape data=8,16 --set num_hidden=4 --workers 4",
         "tofu describe conv1d.tdl --shape data=4,3,12 --shape filters=3,6,3",
         "tofu describe Convolution --draw convolution.svg --variable x0",
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 @click.option(
     "--workers", "-w", type=click.IntRange(1, 64), default=2, show_default=True, help="Number of workers."
 )
+@click.option("--regions", is_flag=True, help="Print the regions that each worker reads and makes.")
 @click.option(
     "--draw",
     type=click.Path(path_type=Path),
@@ -51,11 +53,12 @@ def command(
     shapes: dict[str, Shape],
     attributes: dict[str, object],
     workers: int,
+    regions: bool,
     draw: Path | None,
     variables: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Show OPERATOR's description, its strategies, and the regions that each worker reads.
+    """Show OPERATOR's description and its strategies, and how much of each tensor a worker reads.
 
     OPERATOR is a library operator by its MXNet name, a file `name.tdl`, `name.tdl:description` for one of
     several in a file, or `file.py:function` for a function under @tofu.op. Without --shape and --set a small
@@ -83,7 +86,7 @@ def command(
     if as_json:
         click.echo(json.dumps({"operator": found.name, "workers": workers, "stages": stages}))
         return
-    _print(found, given_attributes, stages, workers)
+    _print(found, given_attributes, stages, workers, regions)
     if draw is not None:
         say(f"drawing written to {draw}")
 
@@ -164,7 +167,11 @@ def _draw(
 
 
 def _print(
-    operator: Operator, attributes: dict[str, object], stages: list[dict[str, Any]], workers: int
+    operator: Operator,
+    attributes: dict[str, object],
+    stages: list[dict[str, Any]],
+    workers: int,
+    regions: bool,
 ) -> None:
     from ..reports import strategies
     from ..reports.console import wide_console
@@ -182,7 +189,10 @@ def _print(
             "extents: " + ", ".join(f"{name} {n}" for name, n in stage["extents"].items()), soft_wrap=True
         )
         console.print(strategies.work(stage), markup=False, soft_wrap=True)
-        for table in strategies.tables(stage):
+        for table in strategies.tables(stage) if regions else ():
             console.print(table)
         for line in strategies.refusals(stage, workers):
             console.print(line, markup=False, soft_wrap=True)
+    if not regions:
+        console.print()
+        console.print(strategies.overview(stages, workers))

@@ -159,7 +159,8 @@ def merge_option(command: Command) -> Command:
         "--merge",
         is_flag=True,
         help="Search a plan as well for the graph in which operations that do the same to several tensors "
-        "are one, such as the products of all time steps with a weight; take it unless it costs more or does not fit.",
+        "are one, such as the products of all time steps with a weight; take it unless it costs more or does "
+        "not fit.",
     )(command)
 
 
@@ -170,8 +171,8 @@ def dtype_option(default: str | None) -> Callable[[Command], Command]:
         type=click.Choice(["float32", "float16", "bfloat16"]),
         default=default,
         show_default=True,
-        help="On GPUs, the type in which large activations and gradients are stored"
-        + _or_as_planned(default),
+        help="The type in which large activations and gradients are stored; bfloat16 without GPUs needs the "
+        "extra bfloat16" + _or_as_planned(default),
     )
 
 

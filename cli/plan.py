@@ -12,6 +12,7 @@ import click
 from ..support.gc_pause import gc_paused
 from . import candidates
 from .compared import compared, figures, slow_methods, watched
+from .option_groups import GroupedCommand
 from .options import (
     Shape,
     WorkersOrAuto,
@@ -42,8 +43,39 @@ if TYPE_CHECKING:
     from ..simulator.timeline import Timeline
 
 
+GROUPS = {
+    "What is planned": (
+        "workers",
+        "batch",
+        "shapes",
+        "optimizer",
+        "dtype",
+        "accumulate",
+        "unroll",
+        "recompute",
+        "merge",
+    ),
+    "How plans are searched": (
+        "method",
+        "no_replicate",
+        "no_keep",
+        "feed",
+        "pins",
+        "forbidden",
+        "layouts",
+        "groups",
+        "compare",
+    ),
+    "Machine, time and memory": ("machine", "objective", "memory", "front"),
+    "Methods that draw at random": ("seed", "proposals", "beta", "seconds"),
+    "Output": ("save", "report", "as_json"),
+}
+
+
 @click.command(
     "plan",
+    cls=GroupedCommand,
+    groups=GROUPS,
     epilog=examples(
         "tofu plan wresnet-50-4 --batch 32 --workers 8",
         "tofu plan recipe:mlp --method exact --save plan.json",

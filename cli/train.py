@@ -11,6 +11,7 @@ from ..runtime.interrupts import Terminated
 from . import candidates
 from .data_options import data_options
 from .ending import interrupted
+from .option_groups import GroupedCommand
 from .options import (
     accumulate_option,
     check_unroll,
@@ -30,8 +31,40 @@ if TYPE_CHECKING:
     from ..reports.training_screen import Screen
 
 
+GROUPS = {
+    "Data": ("data", "hold_out", "steps", "level", "vocabulary", "resize"),
+    "Training": (
+        "epochs",
+        "batch",
+        "learning_rate",
+        "optimizer",
+        "metrics",
+        "seed",
+        "detect_nan",
+        "guard_buffers",
+    ),
+    "Plan and memory": (
+        "workers",
+        "method",
+        "plan_file",
+        "memory",
+        "dtype",
+        "loss_scale",
+        "accumulate",
+        "unroll",
+        "recompute",
+        "merge",
+    ),
+    "Devices": ("device", "eager", "tf32"),
+    "Processes": ("processes", "distributed", "transport", "timeout"),
+    "Output": ("checkpoint", "resume", "log", "plot", "as_json"),
+}
+
+
 @click.command(
     "train",
+    cls=GroupedCommand,
+    groups=GROUPS,
     epilog=examples(
         "tofu train mlp",
         "tofu train wresnet --data cifar-10-batches-py --epochs 30 --checkpoint run",

@@ -59,16 +59,12 @@ class _Unrolling:
         return numbered(self._graph.name, self._tensors, self._operations, outputs)
 
     def _add(self, operation: Operation, number: int) -> None:
-        if self._accumulates(operation):
+        if _accumulates(self._graph, operation):
             self._sum(operation, number)
         elif operation.index in self._repeated:
             self._repeat(operation, number)
         elif number == (self._count - 1 if operation.phase is Phase.UPDATE else 0):
             self._operations.append(replace(operation, inputs=self._read(operation)))
-
-    def _accumulates(self, operation: Operation) -> bool:
-        alias = self._graph.tensors[operation.outputs[0]].alias
-        return alias is not None and self._graph.tensors[alias].role is Role.ACCUMULATOR
 
     def _sum(self, operation: Operation, number: int) -> None:
         """Add a micro-batch's gradient to the sum of those before it."""
@@ -134,6 +130,12 @@ class _Unrolling:
         return tuple([self._now.get(index, index) for index in operation.inputs])
 
 
+def _accumulates(graph: Graph, operation: Operation) -> bool:
+    """Tell whether an operation adds a micro-batch's gradient to a sum. Readers of the sum are there once."""
+    alias = graph.tensors[operation.outputs[0]].alias
+    return alias is not None and graph.tensors[alias].role is Role.ACCUMULATOR
+
+
 def _repeated(graph: Graph) -> set[int]:
     """Return the operations that depend on samples, or on state that a micro-batch passes to the next."""
     passed_on = {
@@ -147,7 +149,8 @@ def _repeated(graph: Graph) -> set[int]:
         if graph.learns(operation) or varying.isdisjoint(operation.inputs):
             continue
         found.add(operation.index)
-        varying.update(operation.outputs)
+        if not _accumulates(graph, operation):
+            varying.update(operation.outputs)
     return found
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from ..errors import OperatorError
-from ..support.checked_argument import require
+from ..support.checked_argument import is_number, require
 from ..support.wording import alternatives
 
 
@@ -36,12 +36,28 @@ class Optimizer:
     corrects: bool = False
     """Whether the operator corrects moments that start at zero; if not, the learning rate does."""
 
+    clip_norm: float | None = None
+    """The largest norm that the rescaled gradients of all parameters have together; None for any."""
 
-def sgd(momentum: float = 0.9, weight_decay: float = 0.0, rescale: float | None = None) -> Optimizer:
+
+EPSILON_MODES = ("mxnet", "torch")
+"""When Adam adds epsilon to the root: before moments are corrected, as in MXNet, or after, as in PyTorch."""
+
+
+def sgd(
+    momentum: float = 0.9,
+    weight_decay: float = 0.0,
+    rescale: float | None = None,
+    *,
+    clip_value: float | None = None,
+    clip_norm: float | None = None,
+) -> Optimizer:
     """Make stochastic gradient descent, with momentum unless that is 0."""
     if momentum == 0:
-        return Optimizer("sgd_update", {}, weight_decay, rescale)
-    return Optimizer("sgd_mom_update", {"momentum": momentum}, weight_decay, rescale)
+        made = Optimizer("sgd_update", {}, weight_decay, rescale)
+    else:
+        made = Optimizer("sgd_mom_update", {"momentum": momentum}, weight_decay, rescale)
+    return _clipped(made, clip_value, clip_norm)
 
 
 def adam(
@@ -50,10 +66,26 @@ def adam(
     epsilon: float = 1e-8,
     weight_decay: float = 0.0,
     rescale: float | None = None,
+    *,
+    epsilon_mode: str = "mxnet",
+    clip_value: float | None = None,
+    clip_norm: float | None = None,
 ) -> Optimizer:
-    """Make Adam; the bias correction is part of the learning rate that is fed, as in MXNet."""
+    """Make Adam, whose weight decay is part of the gradient.
+
+    With `epsilon_mode` "mxnet", epsilon is added to the root of the moment as it is, and the bias correction
+    is part of the learning rate that is fed. With "torch", epsilon is added to the corrected root, as in
+    `torch.optim.Adam` and the paper's algorithm 1, and the graph counts updates. Raises OperatorError for
+    another mode.
+    """
+    if epsilon_mode not in EPSILON_MODES:
+        raise OperatorError(f"epsilon_mode is {epsilon_mode!r}; expected 'mxnet' or 'torch'")
+    corrects = epsilon_mode == "torch"
+    operator = "adam_corrected_update" if corrects else "adam_update"
     settings = {"beta1": beta1, "beta2": beta2, "epsilon": epsilon}
-    return Optimizer("adam_update", settings, weight_decay, rescale)
+    return _clipped(
+        Optimizer(operator, settings, weight_decay, rescale, corrects=corrects), clip_value, clip_norm
+    )
 
 
 def adamw(
@@ -62,20 +94,46 @@ def adamw(
     epsilon: float = 1e-8,
     weight_decay: float = 0.01,
     rescale: float | None = None,
+    *,
+    clip_value: float | None = None,
+    clip_norm: float | None = None,
 ) -> Optimizer:
     """Make Adam with decoupled weight decay: weights decay by it times the learning rate.
 
     The steps are those of `torch.optim.AdamW`. The graph counts updates and corrects moments itself.
     """
     settings = {"beta1": beta1, "beta2": beta2, "epsilon": epsilon}
-    return Optimizer("adamw_update", settings, weight_decay, rescale, corrects=True)
+    return _clipped(
+        Optimizer("adamw_update", settings, weight_decay, rescale, corrects=True), clip_value, clip_norm
+    )
 
 
 def rmsprop(
-    gamma1: float = 0.95, epsilon: float = 1e-8, weight_decay: float = 0.0, rescale: float | None = None
+    gamma1: float = 0.95,
+    epsilon: float = 1e-8,
+    weight_decay: float = 0.0,
+    rescale: float | None = None,
+    *,
+    clip_value: float | None = None,
+    clip_norm: float | None = None,
 ) -> Optimizer:
     """Make RMSProp: steps are divided by the root of a moving mean of squared gradients."""
-    return Optimizer("rmsprop_update", {"gamma1": gamma1, "epsilon": epsilon}, weight_decay, rescale)
+    made = Optimizer("rmsprop_update", {"gamma1": gamma1, "epsilon": epsilon}, weight_decay, rescale)
+    return _clipped(made, clip_value, clip_norm)
+
+
+def _clipped(made: Optimizer, value: float | None, norm: float | None) -> Optimizer:
+    """Return an optimizer that clips gradients, after `rescale`.
+
+    First the gradients of all parameters together are made shorter, to the norm `clip_norm` if theirs is
+    larger. Then each element is brought between `-clip_value` and `clip_value`. Raises OperatorError for a
+    bound that is not a positive number.
+    """
+    for name, bound in (("clip_value", value), ("clip_norm", norm)):
+        fits = bound is None or (is_number(bound) and bound > 0)
+        require(fits, bound, name, "a positive number, or None", OperatorError)
+    attributes = made.attributes if value is None else {**made.attributes, "clip_gradient": float(value)}
+    return replace(made, attributes=attributes, clip_norm=None if norm is None else float(norm))
 
 
 OPTIMIZERS: Mapping[str, Callable[..., Optimizer]] = MappingProxyType(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from contextvars import ContextVar
 from typing import ClassVar, Self
@@ -11,6 +12,12 @@ from .scope import Scope
 
 TIE = "__tie__"
 """The setting whose value copies of one node share."""
+
+START = "__init__"
+"""The setting that says how a parameter starts, as the text of an initializer."""
+
+CONSTANTS = {"zero": 0.0, "zeros": 0.0, "one": 1.0, "ones": 1.0}
+"""Initializers that stand for a number, by name."""
 
 UNMARKED = frozenset({"ctx_group", "lr_mult", "wd_mult", "force_mirroring", "mirror_stage"})
 """Settings that MXNet accepts, and before 0.9 wrote, without the double underscores."""
@@ -72,3 +79,21 @@ def for_slot(settings: Mapping[str, str], slot: str) -> dict[str, str]:
     """Return the settings that an input's variable inherits, such as `__weight_lr_mult__` for a weight."""
     own = {f"__{slot}_{key}__": f"__{key}__" for key in UNMARKED}
     return {**settings, **{own[key]: value for key, value in settings.items() if key in own}}
+
+
+def for_start(starts: Mapping[str, float], slot: str) -> dict[str, str]:
+    """Return the setting for the number from which the variable of an input starts."""
+    return {START: json.dumps(["Constant", {"value": starts[slot]}])} if slot in starts else {}
+
+
+def start_number(settings: Mapping[str, str]) -> float | None:
+    """Return the number from which a variable starts; None if its settings name no such number."""
+    try:
+        match json.loads(settings.get(START, "null")):
+            case [str(kind), {"value": int() | float() as value}] if kind.lower() == "constant":
+                return float(value)
+            case [str(kind), {}] if kind.lower() in CONSTANTS:
+                return CONSTANTS[kind.lower()]
+    except (ValueError, RecursionError):
+        pass
+    return None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from ..errors import GraphError
 from ..operators.library import registry
@@ -15,6 +16,10 @@ from .optimizer import Optimizer
 LEARNING_RATE = "learning_rate"
 MICRO_BATCH = "micro_batch"
 UPDATE_COUNT = "update_count"
+NORM_FACTOR = "norm_factor"
+
+TERMS = 64
+"""The most sums of squares that one operation adds."""
 
 
 class Updates:
@@ -40,11 +45,59 @@ class Updates:
 
     def add(self, parameters: Mapping[Node, tuple[int, int]]) -> None:
         """Update each parameter's tensor by its gradient."""
-        for node, (weight, gradient) in parameters.items():
-            total = self.accumulate(node, gradient) if self.accumulates else gradient
-            self.update(node, weight, total)
+        totals: Iterator[tuple[Node, int]] = (
+            (node, self.accumulate(node, gradient) if self.accumulates else gradient)
+            for node, (_, gradient) in parameters.items()
+        )
+        if self.optimizer.clip_norm is not None and parameters:
+            totals = iter(self.shortened(dict(totals), self.optimizer.clip_norm).items())
+        for node, gradient in totals:
+            self.update(node, parameters[node][0], gradient)
         if self.count is not None:
             self.increment(self.count)
+
+    def shortened(self, gradients: Mapping[Node, int], most: float) -> dict[Node, int]:
+        """Return gradients times one factor, so that their norm together is at most `most`."""
+        squares = [
+            self.computed(f"squares(grad({node.name}))", "sum_of_squares", {"data": gradient})
+            for node, gradient in gradients.items()
+        ]
+        while len(squares) > 1:
+            squares = [self.added(squares[at : at + TERMS]) for at in range(0, len(squares), TERMS)]
+        (total,) = squares
+        settings = {"max_norm": most, "rescale_grad": self.rescale}
+        factor = self.computed(NORM_FACTOR, "norm_factor", {"squares": total}, settings)
+        return {
+            node: self.computed(
+                f"shortened(grad({node.name}))",
+                "shortened",
+                {"grad": gradient, "factor": factor},
+                role=Role.GRADIENT,
+            )
+            for node, gradient in gradients.items()
+        }
+
+    def added(self, terms: Sequence[int]) -> int:
+        """Return the sum of several tensors."""
+        if len(terms) == 1:
+            return terms[0]
+        given = {f"arg{number}": term for number, term in enumerate(terms)}
+        return self.computed("squares", "add_n", given, {"num_args": len(terms)})
+
+    def computed(
+        self,
+        name: str,
+        operator: str,
+        given: Mapping[str, int],
+        attributes: Mapping[str, object] = MappingProxyType({}),
+        role: Role = Role.ACTIVATION,
+    ) -> int:
+        """Return what an operator of one stage makes of tensors, as a part of the update."""
+        shapes = {argument: self.builder.tensors[index].shape for argument, index in given.items()}
+        (stage,) = registry.get(operator).stages(attributes, shapes)
+        name = self.builder.unique_tensor_name(name)
+        inputs = [given[argument] for argument in stage.inputs]
+        return self.builder.apply(name, stage, inputs, [name], phase=Phase.UPDATE, role=role)[0]
 
     def increment(self, count: int) -> None:
         """Count one more update."""
@@ -126,11 +179,9 @@ class Updates:
         if multiplier == 1:
             return base
         if multiplier not in self.rates:
-            scale = registry.get("_mul_scalar")
-            (stage,) = scale.stages({"scalar": multiplier}, {"data": (1,)})
-            name = self.builder.unique_tensor_name(f"{LEARNING_RATE} * {multiplier!r}")
-            made = self.builder.apply(name, stage, [base], [name], phase=Phase.UPDATE)
-            self.rates[multiplier] = made[0]
+            name = f"{LEARNING_RATE} * {multiplier!r}"
+            scalar = {"scalar": multiplier}
+            self.rates[multiplier] = self.computed(name, "_mul_scalar", {"data": base}, scalar)
         return self.rates[multiplier]
 
     def scalar(self, name: str) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -34,6 +35,15 @@ class Family:
 
     source: str
     """Where the model was published."""
+
+    @property
+    def short_name(self) -> str:
+        """Return the name without sizes, such as `gpt`, which stands for the first of the names to list."""
+        return re.sub(r"-\d.*", "", self.examples[0])
+
+    def full_name(self, name: str) -> str:
+        """Return the name with sizes that a short name stands for; other names as they are."""
+        return self.examples[0] if name == self.short_name else name
 
     @property
     def options(self) -> dict[str, Any]:

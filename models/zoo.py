@@ -20,9 +20,12 @@ def names() -> tuple[str, ...]:
 def get(name: str, batch: int | None = None, **options: Any) -> Model:
     """Return the model of this name. `batch` defaults to the family's; options are those of the family.
 
+    A name without sizes, such as `gpt`, stands for the first of its family that `names` lists.
+
     Raises GraphError for an unknown name, option or value.
     """
     found = family(name)
+    name = found.full_name(name)
     if batch is not None:
         options["batch"] = batch
     known = found.options
@@ -40,7 +43,7 @@ def get(name: str, batch: int | None = None, **options: Any) -> Model:
 def family(name: str) -> Family:
     """Return the family that a name belongs to. Raises GraphError for an unknown one, with a suggestion."""
     for each in FAMILIES:
-        if re.fullmatch(each.pattern, name):
+        if re.fullmatch(each.pattern, each.full_name(name)):
             return each
     hint = suggestion(name, names(), most=3) or f"there are {', '.join(names())}"
     raise GraphError(f"there is no model {name!r}; {hint}")

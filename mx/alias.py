@@ -34,6 +34,9 @@ class _AliasFinder(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
+        package, _, name = fullname.rpartition(".")
+        if package == PACKAGE and name in sys.modules[PACKAGE]._UNSUPPORTED:
+            raise ModuleNotFoundError(sys.modules[PACKAGE]._missing(name), name=f"{ALIAS}.{name}")
         parent, _, rest = fullname.partition(".")
         if parent != ALIAS or not rest or sys.modules.get(ALIAS) is not sys.modules.get(PACKAGE):
             return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +26,7 @@ def assign(arrays: Mapping[str, NDArray], name: str, value: npt.ArrayLike | NDAr
 
 
 def named(what: str, names: Sequence[str], given: Arrays, partial: bool = False) -> dict[str, NDArray]:
-    """Return arrays of float32 by name; arrays that already have this type are shared.
+    """Return arrays by name; the user's arrays of numbers are shared, whatever their type.
 
     Raises DataError for an unknown array and, unless `partial`, for a missing one.
     """
@@ -33,7 +34,7 @@ def named(what: str, names: Sequence[str], given: Arrays, partial: bool = False)
         if len(given) != len(names):
             raise DataError(f"{what} has {len(given)} arrays, but needs {len(names)}: {', '.join(names)}")
         given = dict(zip(names, given, strict=True))
-    arrays = {name: as_array(array) for name, array in given.items() if array is not None}
+    arrays = {name: _shared(array) for name, array in given.items() if array is not None}
     for name in arrays:
         if name not in names:
             raise DataError(
@@ -42,7 +43,17 @@ def named(what: str, names: Sequence[str], given: Arrays, partial: bool = False)
     missing = [name for name in names if name not in arrays]
     if missing and not partial:
         raise DataError(f"{what} lacks {', '.join(missing)}; give an array for each")
-    return {name: NDArray(np.asarray(arrays[name], np.float32)) for name in names if name in arrays}
+    for name, array in arrays.items():
+        if not (np.issubdtype(array.dtype, np.number) or array.dtype == np.bool_):
+            raise DataError(f"{what} has an array of {array.dtype} for '{name}'; give numbers")
+        if np.issubdtype(array.dtype, np.complexfloating):
+            raise DataError(f"{what} has complex numbers for '{name}'; give real ones")
+    return {name: NDArray(arrays[name]) for name in names if name in arrays}
+
+
+def _shared(value: npt.ArrayLike | NDArray) -> npt.NDArray[Any]:
+    """Return the NumPy array behind an array; other values become float32."""
+    return as_array(value) if isinstance(value, NDArray | np.ndarray) else np.asarray(value, np.float32)
 
 
 def requests_of(names: Sequence[str], grad_req: GradientRequest) -> dict[str, str]:

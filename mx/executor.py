@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -27,8 +29,6 @@ from .ndarray.array import NDArray, as_array
 from .seed import current_seed
 
 __all__ = ["Executor", "bind", "simple_bind"]
-
-Given = TypeVar("Given", NDArray, NDArray | None)
 
 
 def simple_bind(symbol: Symbol, ctx: Any, grad_req: Any, shapes: Mapping[str, Any]) -> Executor:
@@ -81,7 +81,6 @@ class Executor(Closeable):
         self.arg_dict = arguments
         self.grad_dict = {name: gradients.get(name) for name in arguments}
         self.aux_dict = auxiliary
-        self.outputs: list[NDArray] = []
         self._symbol = symbol
         self._requests = requests
         self._devices = devices
@@ -90,10 +89,16 @@ class Executor(Closeable):
         self._executors: dict[bool, runtime.Executor] = {}
         self._ran_training = False
 
+    @cached_property
+    def outputs(self) -> list[NDArray]:
+        """The outputs of the last forward pass, zeros before it. Every pass overwrites the same arrays."""
+        shapes = {name: array.shape for name, array in {**self.arg_dict, **self.aux_dict}.items()}
+        return [NDArray(np.zeros(shape, np.float32)) for shape in self._symbol.infer_shape(**shapes)[1]]
+
     @property
     def output_dict(self) -> dict[str, NDArray]:
-        """The outputs of the last forward pass by name; empty before it."""
-        return dict(zip(self._symbol.list_outputs(), self.outputs, strict=False))
+        """The outputs of the last forward pass by name."""
+        return dict(zip(self._symbol.list_outputs(), self.outputs, strict=True))
 
     @property
     def arg_arrays(self) -> list[NDArray]:
@@ -121,7 +126,7 @@ class Executor(Closeable):
             assign(self.arg_dict, name, value)
         executor = self._run(is_train, {})
         self._ran_training = is_train
-        self.outputs = self._read_outputs(executor)
+        self._read_outputs(executor)
         return self.outputs
 
     def backward(self, out_grads: Any = None, is_train: bool = True) -> None:
@@ -151,11 +156,34 @@ class Executor(Closeable):
     def reshape(
         self, partial_shaping: bool = False, allow_up_sizing: bool = False, **kwargs: Any
     ) -> Executor:
-        """Return an executor for other shapes of some arguments; arrays whose shape stays are shared."""
+        """Return an executor for other shapes of some arguments.
+
+        Its arrays are the first elements of the arrays here, in the same memory. Raises ShapeError if an
+        array grows, unless `allow_up_sizing` lets it begin as zeros, and if the shape of an argument that is
+        not named changes, unless `partial_shaping`.
+        """
         made = _bound_to_zeros(self._symbol, self._devices, self._requests, kwargs, self._seed)
-        _share(self.arg_dict, made.arg_dict)
-        _share(self.grad_dict, made.grad_dict)
-        _share(self.aux_dict, made.aux_dict)
+        for own, new in (
+            (self.arg_dict, made.arg_dict),
+            (self.grad_dict, made.grad_dict),
+            (self.aux_dict, made.aux_dict),
+        ):
+            for name, array in own.items():
+                other = new[name]
+                if array is None or other is None:
+                    continue
+                if not partial_shaping and name not in kwargs and other.shape != array.shape:
+                    raise ShapeError(
+                        f"'{name}' has shape {array.shape}, but would have shape {other.shape}; name it, or "
+                        "allow the change with partial_shaping=True"
+                    )
+                if other.size <= array.size:
+                    new[name] = _first_elements(name, array, other.shape)
+                elif not allow_up_sizing:
+                    raise ShapeError(
+                        f"'{name}' has shape {array.shape}, and {other.shape} is larger; bind the largest "
+                        "shape first, or allow new arrays with allow_up_sizing=True"
+                    )
         return made
 
     def copy_params_from(
@@ -210,13 +238,14 @@ class Executor(Closeable):
         states = tensors_of(executor, Role.AUXILIARY)
         return [state.name for state in states if state.name not in self.aux_dict]
 
-    def _read_outputs(self, executor: runtime.Executor) -> list[NDArray]:
+    def _read_outputs(self, executor: runtime.Executor) -> None:
         for name, state in self.aux_dict.items():
             if executor.has(name):
                 state.numpy_array[...] = executor.read(name)
         graph = executor.partitioned.graph
         names = [graph.tensors[index].name for index in graph.outputs[: len(self._symbol)]]
-        return [NDArray(executor.read(name)) for name in names]
+        for name, output in zip(names, self.outputs, strict=True):
+            output.numpy_array[...] = executor.read(name)
 
     def _heads(self, executor: runtime.Executor) -> list[str]:
         """List the tensors that are fed besides the arguments: gradients of outputs that are not losses."""
@@ -261,9 +290,10 @@ def _wanted(requests: Mapping[str, str]) -> list[str]:
     return [name for name, request in requests.items() if request != "null"]
 
 
-def _share(arrays: Mapping[str, Given], new: dict[str, Given]) -> None:
-    """Put the arrays whose shape is that of the new ones in their place."""
-    for name, array in arrays.items():
-        other = new[name]
-        if array is not None and other is not None and array.shape == other.shape:
-            new[name] = array
+def _first_elements(name: str, array: NDArray, shape: Shape) -> NDArray:
+    """Return the first elements of an array under another shape, in the same memory."""
+    if shape == array.shape:
+        return array
+    if not array.numpy_array.flags.c_contiguous:
+        raise DataError(f"the array of '{name}' is not contiguous and cannot be reshaped; bind a copy of it")
+    return NDArray(array.numpy_array.reshape(-1)[: math.prod(shape)].reshape(shape))

@@ -16,13 +16,23 @@ __all__ = ["SGD", "Adam", "AdamW", "Optimizer", "RMSProp", "create", "register"]
 
 REGISTRY: dict[str, type[Optimizer]] = {}
 
+PYTHON_UPDATES = (
+    "update",
+    "update_multi_precision",
+    "step",
+    "fused_step",
+    "create_state",
+    "create_state_multi_precision",
+)
+"""The methods in which optimizers of MXNet compute updates."""
+
 
 class Optimizer:
     """How parameters are updated; `settings` is what the training graph is built from.
 
     Subclasses name an update operator of the library in `settings`: updates are part of the partitioned
-    graph, so that one written in Python cannot be used. `rescale_grad` is one over the batch where a
-    module creates the optimizer by name.
+    graph, so that one written in Python cannot be used. `graph_settings` refuses it. `rescale_grad` is one
+    over the batch where a module creates the optimizer by name.
     """
 
     defaults: ClassVar[Mapping[str, float]] = {}
@@ -64,6 +74,17 @@ class Optimizer:
             f"one written in Python cannot be used; known are {', '.join(sorted(REGISTRY))}"
         )
 
+    def graph_settings(self) -> dataflow.Optimizer:
+        """Return `settings`. Raises OperatorError if the class computes updates in Python."""
+        written = [name for name in PYTHON_UPDATES if _method(type(self), name) != _method(Optimizer, name)]
+        if written:
+            own = sorted(name for name, klass in REGISTRY.items() if klass.__module__ == __name__)
+            raise OperatorError(
+                f"{type(self).__name__}.{written[0]} would never be called: updates run inside the "
+                f"partitioned graph; use {', '.join(own)}, or name an update operator in `settings`"
+            )
+        return self.settings
+
     def rate(self, num_update: int) -> float:
         """Return the learning rate of an update; updates count from 1."""
         return float(self.lr_scheduler(num_update)) if self.lr_scheduler is not None else self.lr
@@ -103,6 +124,11 @@ class Optimizer:
             rate_multipliers=self.lr_mult,
             decay_multipliers=self.wd_mult,
         )
+
+
+def _method(klass: type[Optimizer], name: str) -> Any:
+    """Return a method of a class; None if it has none of this name."""
+    return getattr(klass, name, None)
 
 
 def register(klass: type[Optimizer]) -> type[Optimizer]:

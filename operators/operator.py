@@ -135,6 +135,9 @@ class Operator:
     """Names of states that users do not see, one whole number each. Every application of the operator has its
     own, and every training iteration increments them."""
 
+    starts: Mapping[str, float] = field(default_factory=dict)
+    """By input, the number from which the variable that is made for it starts, if its name says another."""
+
     count_attribute: str | None = None
     """The attribute that holds the number of inputs, if the operator takes any number of them."""
 

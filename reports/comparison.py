@@ -38,5 +38,20 @@ def show(model: str, workers: int, entries: Sequence[dict[str, Any]], left_out: 
             f"{entry['search_seconds']:.2f} s",
         )
     console.print(methods)
+    for space in dict.fromkeys(entry["space"] for entry in entries):
+        of_space = [entry for entry in entries if entry["space"] == space]
+        proven = max(of_space, key=lambda entry: int(entry["lower_bound_bytes"]))
+        if proven["lower_bound_bytes"]:
+            console.print(_proven(proven), soft_wrap=True)
     for method, reason in left_out.items():
         console.print(f"{method} is left out: {reason}", soft_wrap=True, markup=False)
+
+
+def _proven(entry: Mapping[str, Any]) -> str:
+    """Return the largest bound that a method proves of a space."""
+    least = format_bytes(entry["lower_bound_bytes"])
+    or_more = ", or repeats more computation" if entry["keep"] else ""
+    return (
+        f"every plan in steps that {entry['space']} moves at least {least}{or_more} "
+        f"(proven by {entry['method']})"
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from .. import models
@@ -103,22 +103,18 @@ class ModelFacts:
     """Where the model was published."""
 
 
-def model_facts() -> list[ModelFacts]:
-    """Return the facts of every model that the zoo lists."""
-    facts = []
+def model_facts() -> Iterator[ModelFacts]:
+    """Yield the facts of every model that the zoo lists."""
     for family in FAMILIES:
         for name in family.examples:
             model = models.get(name)
             data = tuple(shape[1:] for shape in model.data.values())
-            facts.append(
-                ModelFacts(
-                    name, model.weight_count, model.batch, data, tuple(family.options)[1:], family.source
-                )
+            yield ModelFacts(
+                name, model.weight_count, model.batch, data, tuple(family.options)[1:], family.source
             )
-    return facts
 
 
-def markdown(facts: Sequence[ModelFacts]) -> str:
+def markdown(facts: Iterable[ModelFacts]) -> str:
     """Return the page `docs/models.md`."""
     rows = [
         "| model | parameters | batch | a sample | options | published in |",

@@ -68,7 +68,7 @@ def _plan(plan: Plan) -> str:
     rows = [[f"step {step}", f"{k}-way", format_bytes(cost)] for step, (k, cost) in enumerate(costs, 1)]
     rows += [
         ["moved in one iteration", "", format_bytes(plan.cost_bytes)],
-        ["proven least", "", format_bytes(plan.lower_bound_bytes)],
+        ["proven least", f"of plans that {plan.space}", format_bytes(plan.lower_bound_bytes)],
     ]
     split = "dimension per step" if plan.in_steps else "form"
     copies = kept_copies(plan, plan.order)

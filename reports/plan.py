@@ -13,6 +13,7 @@ from ..partitioner.explaining.copies import kept_copies
 from ..partitioner.layouts.form_text import form_text
 from ..partitioner.layouts.order import in_order
 from ..partitioner.plans.plan import TransferSeconds
+from ..programs.computed_load import UNEVEN, ComputedLoad
 from ..programs.memory import MemoryPlan
 from ..support.wording import counted
 from .console import wide_console
@@ -62,6 +63,9 @@ def show(graph: Graph, plan: Plan, facts: dict[str, Any], memory: MemoryPlan) ->
             soft_wrap=True,
         )
     console.print(page(memory, facts["single_device_peak_bytes"]))
+    load = ComputedLoad(tuple(facts["flops_per_worker"]))
+    if load.ratio > UNEVEN:
+        console.print(_uneven(load), soft_wrap=True)
     if facts.get("workspace_bytes_per_worker") is not None:
         taken = format_bytes(facts["workspace_bytes_per_worker"])
         console.print(f"the processor's kernels take {taken} more of the fullest worker")
@@ -92,13 +96,26 @@ def _proof(plan: Plan) -> str:
     if plan.in_steps or plan.lower_bound_bytes or not plan.cost_bytes:
         least = format_bytes(plan.lower_bound_bytes)
         or_more = ", or repeats more computation" if plan.space.keep else ""
+        weak = (
+            "; that is too little to judge this plan by"
+            if plan.cost_bytes > 2 * plan.lower_bound_bytes
+            else ""
+        )
         proof = (
             f"every plan of these steps moves at least {least}{or_more} (proven{closer}), of plans that "
-            f"{plan.space}"
+            f"{plan.space}{weak}"
         )
     else:
         proof = "nothing is proven of plans that are not in steps"
     return proof if plan.search_seconds is None else f"{proof}; searched in {plan.search_seconds:.2f} s"
+
+
+def _uneven(load: ComputedLoad) -> str:
+    """Return that a worker computes much more than the others."""
+    return (
+        f"worker {load.busiest} computes {load.ratio - 1:.0%} more than the mean of all workers: extents do "
+        f"not split evenly over {len(load.flops)}; another number of workers may share the work better"
+    )
 
 
 def _order(graph: Graph, order: Sequence[str]) -> str:

@@ -58,7 +58,7 @@ class BoundsLine(_Line):
 
     def __call__(self, cost: int, lower_bound: int) -> None:
         gap = (cost - lower_bound) / cost if cost else 0.0
-        text = f"best plan {self._show(cost)}, proven {self._show(lower_bound)}, gap {gap:.2%}"
+        text = f"found {self._show(cost)}, proven of this space {self._show(lower_bound)}, gap {gap:.2%}"
         if self._status is not None:
             self._status.update(text)
         elif self._shown - gap >= LEAST_CHANGE or (gap == 0 and self._shown > 0):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from math import prod
 from typing import Any
 
 from rich.table import Table
@@ -75,18 +76,52 @@ def tables(stage: dict[str, Any]) -> Iterator[Table]:
     for strategy in stage["strategies"]:
         if "refused" in strategy:
             continue
-        how = "concat" if strategy["kind"] == "concat" else f"reduce by {strategy['reducer']}"
         inputs = list(strategy["workers"][0]["reads"])
         outputs = range(len(strategy["workers"][0]["writes"]))
         writes = ("writes" if index == 0 else f"writes {index}" for index in outputs)
         heads = ("worker", *(f"reads {name}" for name in inputs), *writes)
-        rows = table(*heads, title=f"split {strategy['variable']} ({how})")
+        rows = table(*heads, title=f"split {strategy['variable']} ({_how(strategy)})")
         rows.title_style = "bold"
         rows.columns[0].justify = "right"
         for worker, regions in enumerate(strategy["workers"]):
             reads = [format_region(regions["reads"][name]) for name in inputs]
             rows.add_row(str(worker), *reads, *map(format_region, regions["writes"]))
         yield rows
+
+
+def overview(stages: Sequence[dict[str, Any]], workers: int) -> Table:
+    """Return one table of the strategies of all stages that the workers can take.
+
+    For each, it states the largest share of every tensor that a worker reads, and of the first output that it
+    makes.
+    """
+    rows = table(
+        "stage", "split along", "how", "a worker reads", "makes", title=f"Strategies for {workers} workers"
+    )
+    for stage in stages:
+        for strategy in stage["strategies"]:
+            if "refused" in strategy:
+                continue
+            regions = strategy["workers"]
+            reads = [
+                f"{name} {_largest_share([each['reads'][name] for each in regions], shape)}"
+                for name, shape in stage["shapes"].items()
+                if name in regions[0]["reads"]
+            ]
+            makes = _largest_share([each["writes"][0] for each in regions], stage["output_shapes"][0])
+            rows.add_row(stage["name"], strategy["variable"], _how(strategy), ", ".join(reads), makes)
+    return rows
+
+
+def _largest_share(regions: Sequence[Sequence[Sequence[int]]], shape: Sequence[int]) -> str:
+    """Return the share of a tensor in the largest of its regions."""
+    largest = max(prod(upper - lower for lower, upper in region) for region in regions)
+    return f"{largest / max(prod(shape), 1):.0%}"
+
+
+def _how(strategy: dict[str, Any]) -> str:
+    """Return whether outputs are joined, or how partial results are combined."""
+    return "concat" if strategy["kind"] == "concat" else f"reduce by {strategy['reducer']}"
 
 
 def refusals(stage: dict[str, Any], workers: int) -> Iterator[str]:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ..dataflow.optimizer import Optimizer
+from ..errors import DataError
+from ..support.checked_argument import is_count, require
 
 
 class LearningRate(Protocol):
@@ -43,10 +45,66 @@ class CosineRate:
 
     def __call__(self, step: int, /) -> float:
         if step < self.warmup_steps:
-            return self.rate * (step + 1) / self.warmup_steps
-        falling = max(self.steps - self.warmup_steps, 1)
-        done = min((step - self.warmup_steps) / falling, 1.0)
+            return _warmed_up(self.rate, step, self.warmup_steps)
+        done = _share(step, self.warmup_steps, self.steps)
         return self.final_rate + (self.rate - self.final_rate) * (1 + math.cos(math.pi * done)) / 2
+
+
+@dataclass(frozen=True, slots=True)
+class LinearRate:
+    """A rate that rises linearly at first and then falls linearly."""
+
+    rate: float
+    """The highest rate."""
+
+    steps: int
+    """The step at which `final_rate` is reached."""
+
+    warmup_steps: int = 0
+    """The steps in which the rate rises to the highest one; 0 to begin with it."""
+
+    final_rate: float = 0.0
+    """The rate at the end."""
+
+    def __call__(self, step: int, /) -> float:
+        if step < self.warmup_steps:
+            return _warmed_up(self.rate, step, self.warmup_steps)
+        done = _share(step, self.warmup_steps, self.steps)
+        return self.rate + (self.final_rate - self.rate) * done
+
+
+@dataclass(frozen=True, slots=True)
+class StepRate:
+    """A rate that is multiplied by a factor at some steps."""
+
+    rate: float
+    """The rate at the beginning."""
+
+    factor: float
+    """The number by which it is multiplied."""
+
+    steps: int | tuple[int, ...]
+    """The steps from which it is multiplied once more; one number for all its multiples."""
+
+    def __post_init__(self) -> None:
+        several = self.steps if isinstance(self.steps, tuple) else (self.steps,)
+        fits = bool(several) and all(is_count(step, 1) for step in several)
+        require(fits, self.steps, "steps", "an integer from 1 on, or a tuple of them", DataError)
+
+    def __call__(self, step: int, /) -> float:
+        if isinstance(self.steps, tuple):
+            return self.rate * self.factor ** sum(step >= each for each in self.steps)
+        return self.rate * self.factor ** (step // self.steps)
+
+
+def _warmed_up(rate: float, step: int, warmup_steps: int) -> float:
+    """Return the rate at a step of the warm-up."""
+    return rate * (step + 1) / warmup_steps
+
+
+def _share(step: int, begin: int, end: int) -> float:
+    """Return how much of the way from `begin` to `end` is done at a step, at most 1."""
+    return min((step - begin) / max(end - begin, 1), 1.0)
 
 
 def fed_rate(optimizer: Optimizer, rate: float, step: int) -> float:

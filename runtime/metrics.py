@@ -31,6 +31,9 @@ class Metric:
     finish: Callable[[float], float] = float
     """Turns the mean of these values into the metric."""
 
+    higher_is_better: bool = False
+    """Whether a larger value is a better one."""
+
 
 @dataclass(slots=True)
 class Tally:
@@ -67,7 +70,8 @@ def row_labels(label: Array, output: Array) -> Array:
     if output.ndim != 2 or label.size != output.shape[0]:
         raise DataError(
             "a metric of classes needs outputs [rows, classes] and a label for each row, but the output has "
-            f"shape {output.shape} and the label {label.shape}"
+            f"shape {output.shape} and the label {label.shape}; for numbers measure another one, such as "
+            "metric='mse', and metric=[] measures nothing"
         )
     return label.reshape(-1)
 
@@ -117,7 +121,7 @@ def _squared(label: Array, output: Array) -> Values:
 
 METRICS: Mapping[str, Metric] = MappingProxyType(
     {
-        "accuracy": Metric("accuracy", _correct),
+        "accuracy": Metric("accuracy", _correct, higher_is_better=True),
         "cross-entropy": Metric("cross-entropy", _surprise),
         "perplexity": Metric("perplexity", _surprise, math.exp),
         "mse": Metric("mse", _squared),

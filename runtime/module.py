@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from os import PathLike
 from pathlib import Path
@@ -14,9 +13,10 @@ from ..analyzer.indices.region import Shape
 from ..dataflow.optimizer import Optimizer, get_optimizer
 from ..errors import DataError
 from ..operators.kernels.kernel import Array
-from ..support.checked_argument import is_count, require
+from ..support.checked_argument import is_count, is_number, require
 from .binding import Binding
 from .data import Batches, checked
+from .early_stopping import EarlyStopping
 from .executor import Executor
 from .feeding import feed, outputs, tally, valid_rows
 from .learning_rate import ConstantRate, LearningRate
@@ -50,6 +50,7 @@ class TrainableModule(Binding):
         on_epoch: Callable[[Epoch], None] | None = None,
         checkpoint: str | PathLike[str] | None = None,
         resume: bool = False,
+        early_stopping: EarlyStopping | None = None,
     ) -> list[Epoch]:
         """Train for `num_epoch` epochs and report each. Runs with the same seeds are bit-identical.
 
@@ -66,6 +67,10 @@ class TrainableModule(Binding):
         number of workers; earlier epochs count and are reported too. A run that torchrun or Slurm starts
         again resumes by itself, if there are checkpoints.
 
+        `learning_rate` is a number, or a function of the step such as `tofu.optimizer.CosineRate`. It is
+        fed to the graph, so that no rate needs another plan. With `early_stopping` the run ends before
+        `num_epoch` if its metric does not improve.
+
         Raises ExecutionError naming worker, operation and iteration if a worker fails. Raises DataError for
         checkpoints that cannot be written or do not fit.
         """
@@ -79,14 +84,24 @@ class TrainableModule(Binding):
             require(called is None or callable(called), called, name, "a function", DataError)
         fits = checkpoint is None or isinstance(checkpoint, str | PathLike)
         require(fits, checkpoint, "checkpoint", "the name of a folder", DataError)
-        fits = callable(learning_rate) or _is_finite(learning_rate)
+        fits = callable(learning_rate) or is_number(learning_rate)
         require(fits, learning_rate, "learning_rate", "a finite number, or a function of the step", DataError)
         rate = (
             ConstantRate(float(learning_rate)) if isinstance(learning_rate, SupportsFloat) else learning_rate
         )
         metrics, settings = _metrics(metric), get_optimizer(optimizer)
+        fits = early_stopping is None or isinstance(early_stopping, EarlyStopping)
+        require(fits, early_stopping, "early_stopping", "a tofu.optimizer.EarlyStopping", DataError)
+        if early_stopping is not None:
+            early_stopping.chosen(metrics)
         kept = run_settings(train_data, settings, [m.name for m in metrics])
-        self.peers.agree({"the data, the optimizer or the metrics": kept, "num_epoch": num_epoch})
+        self.peers.agree(
+            {
+                "the data, the optimizer or the metrics": kept,
+                "num_epoch": num_epoch,
+                "early_stopping": repr(early_stopping),
+            }
+        )
         run = TrainingRun(
             module=self,
             executor=self.bind(train_data.shapes, settings, accumulate=accumulate, unroll=unroll),
@@ -99,6 +114,7 @@ class TrainableModule(Binding):
             on_step=on_step,
             on_epoch=on_epoch,
             standing=Standing([Tally(m) for m in metrics], self._rate_step),
+            early_stopping=early_stopping,
             peers=self.peers,
         )
         if checkpoint is None:
@@ -153,14 +169,6 @@ class TrainableModule(Binding):
         if self._training is None:
             return {}
         return {name: (batch_size, *shape[1:]) for name, shape in self._training.purpose.shapes.items()}
-
-
-def _is_finite(value: object) -> bool:
-    """Tell whether a value is one finite number."""
-    try:
-        return isinstance(value, SupportsFloat) and math.isfinite(float(value))
-    except (TypeError, ValueError, OverflowError):
-        return False
 
 
 def _require_batches(data: object) -> None:

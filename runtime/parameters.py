@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..dataflow.graph import Role, Tensor
+from ..dataflow.settings import start_number
 from ..dataflow.symbol import Symbol
 from ..errors import DataError
 from ..operators.kernels.kernel import Array
@@ -19,7 +20,8 @@ from .initializer import WeightRule, initial_value
 class Parameters:
     """Parameters and moving statistics by name, in the coordinates of whole tensors.
 
-    A value that no executor has held yet is the given one, or else the initializer's. Raises DataError if a
+    A value that no executor has held yet is the given one, the number that its variable states, or else the
+    initializer's. Raises DataError if a
     value is given for a name that is not a variable of the symbol.
     """
 
@@ -28,6 +30,7 @@ class Parameters:
     ) -> None:
         self.values: dict[str, Array] = {}
         self._variables = {*symbol.list_arguments(), *symbol.list_auxiliary_states()}
+        self._starts = {node.name: start_number(node.text) for node in symbol.nodes if node.is_variable}
         self._rule = rule
         self._seed = seed
         self.assign(given)
@@ -46,13 +49,20 @@ class Parameters:
         """Write the value of every learned tensor of the executor's graph."""
         for tensor in _learned(executor):
             if tensor.name not in self.values:
-                self.values[tensor.name] = initial_value(tensor.name, tensor.shape, self._rule, self._seed)
+                self.values[tensor.name] = self._start(tensor)
             executor.write(tensor.name, self.values[tensor.name])
 
     def load(self, executor: Executor) -> None:
         """Read the value of every learned tensor of the executor's graph."""
         for tensor in _learned(executor):
             self.values[tensor.name] = executor.read(tensor.name)
+
+    def _start(self, tensor: Tensor) -> Array:
+        """Return the value from which a tensor starts: what its variable says, or else its name."""
+        number = self._starts.get(tensor.name)
+        if number is not None:
+            return np.full(tensor.shape, number, np.float32)
+        return initial_value(tensor.name, tensor.shape, self._rule, self._seed)
 
 
 def optimizer_state(executor: Executor) -> dict[str, Array]:

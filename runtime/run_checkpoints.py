@@ -114,6 +114,7 @@ def run_settings(data: Batches, optimizer: Optimizer, metrics: list[str]) -> dic
             "attributes": dict(optimizer.attributes),
             "weight_decay": optimizer.weight_decay,
             "rescale": optimizer.rescale,
+            "clip_norm": optimizer.clip_norm,
             "rate_multipliers": dict(optimizer.rate_multipliers),
             "decay_multipliers": dict(optimizer.decay_multipliers),
         },

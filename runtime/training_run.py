@@ -10,6 +10,7 @@ from typing import Protocol
 
 from ..dataflow.optimizer import Optimizer
 from .data import Batch, Batches, checked
+from .early_stopping import EarlyStopping
 from .executor import Executor
 from .interrupts import Interrupts, stop
 from .learning_rate import LearningRate, fed_rate
@@ -70,6 +71,9 @@ class TrainingRun:
     peers: Peers
     """The processes that train together."""
 
+    early_stopping: EarlyStopping | None = None
+    """Says when the run ends before all epochs; None for never."""
+
     def train(self, keeper: Keeper | None = None) -> list[Epoch]:
         """Train the remaining epochs; return them and the earlier ones.
 
@@ -77,11 +81,16 @@ class TrainingRun:
         keyboard or terminated.
         """
         with Interrupts(deferred=keeper is not None) as interrupts:
-            while self.standing.epoch < self.epochs:
+            while self.standing.epoch < self.epochs and not self._ended():
                 self._train_epoch(keeper, interrupts)
                 if keeper is not None:
                     self._stop_if_asked(interrupts)
         return self.standing.history
+
+    def _ended(self) -> bool:
+        """Tell whether the run ends early; all processes decide together."""
+        stopping = self.early_stopping
+        return stopping is not None and self.peers.any(stopping.ends(self.standing.history, self.metrics))
 
     def _train_epoch(self, keeper: Keeper | None, interrupts: Interrupts) -> None:
         standing = self.standing

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from numbers import Integral
+from typing import SupportsFloat
 
 from ..errors import TofuError
 
@@ -11,6 +13,14 @@ def require(fits: bool, value: object, name: str, expected: str, error: type[Tof
     """Raise `error` unless an argument fits; `expected` says in words what does."""
     if not fits:
         raise error(f"{name} is {repr(value)[:60]} ({type(value).__name__}); give {expected}")
+
+
+def is_number(value: object) -> bool:
+    """Return whether a value is one finite number."""
+    try:
+        return isinstance(value, SupportsFloat) and math.isfinite(float(value))
+    except (TypeError, ValueError, OverflowError):
+        return False
 
 
 def is_count(value: object, least: int = 0) -> bool:

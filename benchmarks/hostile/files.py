@@ -187,7 +187,7 @@ def composed(path: Path) -> tofu.Plan:
 
 
 def saved_plans(folder: Path) -> tuple[bytes, ...]:
-    """Return plan files of both versions: plans in steps, and plans in other forms."""
+    """Return plan files: plans in steps, and plans in other forms."""
     path = folder / "written.yaml"
     plans = [tofu.partition(graph(), WORKERS), tofu.partition(graph(), WORKERS, "data-parallel")]
     for text in WRITTEN:

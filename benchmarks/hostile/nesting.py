@@ -36,6 +36,9 @@ VALUES = (
 STAGES = ("s{d} = lambda i: {}", "s{d} = lambda i: {} + {}", "s{d} = lambda i: Sum(lambda k=2: {} + k)")
 """Named stages, each of which reads the one before."""
 
+FORGET_EVERY = 50
+"""The number of pairs after which caches are emptied."""
+
 DEEPEST = 128
 LONGEST = 1 << 17
 MOST_NOISE = 2.0
@@ -55,8 +58,9 @@ def nesting(numbers: Iterable[int], seed: int, limit: float) -> Guard:
         *((stage, stage, False) for stage in STAGES),
     ]
     Random(seed).shuffle(pairs)
-    for _, pair in zip(numbers, pairs, strict=False):
-        forget()
+    for number, pair in zip(numbers, pairs, strict=False):
+        if number % FORGET_EVERY == 0:
+            forget()
         _grow(guard, *pair)
     return guard
 

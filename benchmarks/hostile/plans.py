@@ -1,6 +1,6 @@
 """Damaged plan files: each is refused, or it is a plan that trains like one worker does.
 
-Files of both versions are changed entry by entry. A file that is accepted and verified is trained for two
+Files of version 2 are changed entry by entry. A file that is accepted and verified is trained for two
 iterations over its workers, and every parameter is compared with training on one worker.
 """
 

@@ -14,7 +14,7 @@ from ...support.wording import alternatives
 from ..naming import current_scope
 from ..node import Entry, Node, duplicate_name, nearest, variable_node, visible_outputs
 from ..place import Place, caller
-from ..settings import UNMARKED, current_settings, for_slot, mark, marked
+from ..settings import UNMARKED, current_settings, for_slot, for_start, mark, marked
 from .outputs import Outputs
 
 NOTHING: Mapping[str, Any] = {}
@@ -56,7 +56,7 @@ def _applied(
         )
     called = operator if isinstance(operator, str) else operator.name
     operator = registry.get(operator) if isinstance(operator, str) else operator
-    values = {key: plain(value, key) for key, value in values.items() if value is not None}
+    values = {key: plain(value, key) for key, value in stated(operator, values).items()}
     direct = {key: str(value) for key, value in values.items() if key in UNMARKED or key == mark(key)}
     values = {key: value for key, value in values.items() if key not in direct}
     positional, ordered = split_positional(operator, positional, Outputs, values)
@@ -73,7 +73,9 @@ def _applied(
     slots = (*operator.arguments(attributes), *operator.auxiliary)
     given = _assign(operator, name, slots, positional, named)
     created = {
-        slot: variable_node(f"{name}_{slot}", text | for_slot(settings, slot), place)
+        slot: variable_node(
+            f"{name}_{slot}", text | for_start(operator.starts, slot) | for_slot(settings, slot), place
+        )
         for slot in slots
         if slot not in given
     }
@@ -113,6 +115,12 @@ def split_positional(
         return tuple(positional), {}
     slots = operator.arguments(operator.attributes({**ordered, **values}))
     return (tuple(positional[:inputs]), ordered) if inputs >= len(slots) else (tuple(positional), {})
+
+
+def stated(operator: Operator, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the attributes that were given. None stands for one left out, unless it differs from that."""
+    differs = {spec.name for spec in operator.specs if spec.optional and spec.default is not None}
+    return {key: value for key, value in values.items() if value is not None or key in differs}
 
 
 def plain(value: Any, key: str) -> Any:

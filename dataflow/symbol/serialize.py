@@ -15,7 +15,7 @@ from ...operators.declare import parse
 from ...operators.library import registry
 from ...operators.operator import Operator
 from ..node import Entry, Node, auxiliary_variables, variable_node, visible_outputs
-from ..settings import UNMARKED
+from ..settings import UNMARKED, for_start
 from .outputs import Outputs
 
 DESCRIPTION = "__description__"
@@ -120,6 +120,8 @@ def _read_node(fields: Any, nodes: list[Node], count: int) -> Node:
             raise GraphError(f"{place} is a variable and cannot have inputs")
         return variable_node(name, text)
     operator, text = _read_operator(kind, text, place)
+    if operator.count_attribute is not None:
+        text = {operator.count_attribute: str(len(inputs)), **text}
     try:
         attributes = operator.attributes(text)
     except OperatorError as error:
@@ -128,7 +130,7 @@ def _read_node(fields: Any, nodes: list[Node], count: int) -> Node:
     if len(inputs) > len(slots):
         raise GraphError(f"{place} has {len(inputs)} inputs; {operator.name} takes {', '.join(slots)}")
     for slot in slots[len(inputs) :]:
-        inputs.append(Entry(variable_node(f"{name}_{slot}", {}), 0))
+        inputs.append(Entry(variable_node(f"{name}_{slot}", for_start(operator.starts, slot)), 0))
     return Node(name, operator, tuple(inputs), attributes, text, visible_outputs(operator, attributes))
 
 

@@ -71,8 +71,9 @@ class Symbol(SymbolArithmetic):
         return type(self)([entry for node in self.nodes for entry in node.entries])
 
     def get_children(self) -> Self | None:
-        """Return the inputs of the output nodes; None for a variable."""
-        inputs = [entry for head in self.heads for entry in head.node.inputs]
+        """Return the inputs of the output nodes, those of each node once; None for a variable."""
+        nodes = dict.fromkeys(head.node for head in self.heads)
+        inputs = [entry for node in nodes for entry in node.inputs]
         return type(self)(inputs) if inputs else None
 
     def attr(self, key: str) -> str | None:

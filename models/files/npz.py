@@ -33,7 +33,15 @@ SPARSE = 100
 MOST_CLASSES_UNSEEN = 1 << 17
 """Class numbers may be this large even if few of them occur, as with a tokenizer."""
 MOST_EXTENT = 2**40
-_DAMAGED = (OSError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError)
+_DAMAGED = (
+    OSError,
+    EOFError,
+    zipfile.BadZipFile,
+    zlib.error,
+    NotImplementedError,
+    RuntimeError,
+    UnicodeDecodeError,  # the name of a member is not UTF-8, although its flags say so
+)
 Found = npt.NDArray[np.generic]
 
 

@@ -55,8 +55,7 @@ class EvalMetric:
 
     def update(self, labels: Sequence[Any], preds: Sequence[Any]) -> None:
         """Count one batch. Raises DataError if labels and outputs do not fit each other."""
-        pairs = _pairs(self.name, labels, preds)
-        for label, pred in pairs:
+        for label, pred in pairs(self.name, labels, preds):
             total, count = self.measure(label, pred)
             self.sum_metric += total
             self.num_inst += count
@@ -160,7 +159,8 @@ def np_(
     return CustomMetric(numpy_feval, name or numpy_feval.__name__, allow_extra_outputs)
 
 
-def _pairs(name: str, labels: Sequence[Any], preds: Sequence[Any]) -> list[tuple[Array, Array]]:
+def pairs(name: str, labels: Sequence[Any], preds: Sequence[Any]) -> list[tuple[Array, Array]]:
+    """Return each label with its output. Raises DataError for different numbers of them."""
     if len(labels) != len(preds):
         raise DataError(
             f"metric '{name}' got {len(labels)} labels for {len(preds)} outputs; choose some by "

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ...errors import DataError
 from ...runtime.metrics import check_classes, row_labels, surprises
-from .base import Array, EvalMetric, Listed, register
+from .base import Array, EvalMetric, Listed, pairs, register
 
 
 @register
@@ -61,6 +62,8 @@ class F1(EvalMetric):
     """Harmonic mean of precision and recall of class 1 of two: averaged over batches, or ("micro") of all."""
 
     def __init__(self, name: str = "f1", average: str = "macro", **kwargs: Any) -> None:
+        if average not in ("macro", "micro"):
+            raise DataError(f"average is {average!r}; expected 'macro' or 'micro'")
         self.average = average
         super().__init__(name, **kwargs)
 
@@ -68,19 +71,29 @@ class F1(EvalMetric):
         super().reset()
         self._hits = self._errors = 0
 
-    def measure(self, label: Array, pred: Array) -> tuple[float, int]:
+    def update(self, labels: Sequence[Any], preds: Sequence[Any]) -> None:
+        hits = errors = rows = 0
+        for label, pred in pairs(self.name, labels, preds):
+            found = self._counted(label, pred)
+            hits, errors, rows = hits + found[0], errors + found[1], rows + len(pred)
+        if self.average == "macro":
+            self.sum_metric += _f1(hits, errors)
+            self.num_inst += 1
+            return
+        self._hits, self._errors = self._hits + hits, self._errors + errors
+        self.num_inst += rows
+        self.sum_metric = _f1(self._hits, self._errors) * self.num_inst
+
+    def _counted(self, label: Array, pred: Array) -> tuple[int, int]:
+        """Return how often class 1 was chosen rightly, and how often the wrong class was chosen."""
         actual = row_labels(label, pred).astype(np.int64)
         if actual.size and actual.max() > 1:
             raise DataError(
                 f"metric '{self.name}' is for two classes, but there is a label {actual.max()}; use labels "
                 "0 and 1"
             )
-        chosen = pred.argmax(axis=1)
-        hits, errors = int((chosen & actual).sum()), int((chosen != actual).sum())
-        if self.average == "macro":
-            return _f1(hits, errors), 1
-        self._hits, self._errors = self._hits + hits, self._errors + errors
-        return _f1(self._hits, self._errors) * (self.num_inst + len(pred)) - self.sum_metric, len(pred)
+        right, chosen = actual == 1, pred.argmax(axis=1) == 1
+        return int((chosen & right).sum()), int((chosen != right).sum())
 
 
 def _f1(hits: int, errors: int) -> float:

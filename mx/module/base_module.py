@@ -19,6 +19,7 @@ from ..callback import BatchEndParam
 from ..initializer import Uniform
 from ..io import DataBatch, DataIter, NDArrayIter
 from ..ndarray.array import NDArray
+from .inputs import padding
 
 Callbacks = Callable[..., Any] | Sequence[Callable[..., Any]] | None
 Params = Mapping[str, NDArray]
@@ -75,7 +76,7 @@ class BaseModule(ABC):
     def update(self) -> None: ...
 
     @abstractmethod
-    def get_outputs(self, merge_multi_context: bool = True) -> list[NDArray]: ...
+    def get_outputs(self, merge_multi_context: bool = True) -> Any: ...
 
     @abstractmethod
     def get_params(self) -> tuple[dict[str, NDArray], dict[str, NDArray]]: ...
@@ -277,7 +278,7 @@ class BaseModule(ABC):
 def _without(output: NDArray, batch: DataBatch) -> NDArray:
     """Return an output without the rows of samples that fill the batch."""
     size = len(batch.data[0])
-    return NDArray(valid_rows(output.numpy_array, size, size - (batch.pad or 0)).copy())
+    return NDArray(valid_rows(output.numpy_array, size, size - padding(batch)).copy())
 
 
 def _call(callbacks: Callbacks, *arguments: Any) -> None:

@@ -114,7 +114,7 @@ class BucketingModule(BaseModule):
     def update(self) -> None:
         self._current.update()
 
-    def get_outputs(self, merge_multi_context: bool = True) -> list[NDArray]:
+    def get_outputs(self, merge_multi_context: bool = True) -> Any:
         return self._current.get_outputs(merge_multi_context)
 
     def update_metric(self, eval_metric: mx_metric.EvalMetric, labels: Any, pre_sliced: bool = False) -> None:

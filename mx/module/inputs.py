@@ -30,12 +30,15 @@ class Inputs:
     def by_name(self, batch: DataBatch) -> Batch:
         """Return a batch by name; samples that only fill it are not valid.
 
+        A batch of any class will do: `pad`, `label` and descriptions may be missing.
         Raises DataError for missing arrays.
         """
-        data = _by_name("data", self.data, batch.data, batch.provide_data)
-        label = _by_name("label", self.label, batch.label or (), batch.provide_label)
+        data = _by_name("data", self.data, batch.data, getattr(batch, "provide_data", None))
+        label = _by_name(
+            "label", self.label, getattr(batch, "label", None) or (), getattr(batch, "provide_label", None)
+        )
         size = len(next(iter(data.values())))
-        return Batch(data, label, size - (batch.pad or 0))
+        return Batch(data, label, size - padding(batch))
 
     def shapes_of(self, batch: Batch) -> Shapes:
         """Return shapes of all inputs for this batch; those of labels that it lacks as bound, for
@@ -44,6 +47,11 @@ class Inputs:
         labels = {each.name: (batch.size, *each.shape[1:]) for each in self.label}
         given = {name: array.shape for name, array in {**batch.data, **batch.label}.items()}
         return {**labels, **given}
+
+
+def padding(batch: DataBatch) -> int:
+    """Return the number of samples that only fill a batch; a batch that does not say so has none."""
+    return getattr(batch, "pad", None) or 0
 
 
 def described(given: Any, names: Sequence[str], what: str) -> list[DataDesc]:

@@ -22,6 +22,7 @@ from .. import metric as mx_metric
 from .. import model
 from ..initializer import InitDesc, Uniform
 from ..io import DataBatch, DataDesc
+from ..kvstore import create as create_store
 from ..ndarray.array import NDArray, as_array
 from ..ndarray.files import load, save
 from ..optimizer import Optimizer, create
@@ -29,7 +30,7 @@ from ..seed import current_seed
 from .base_module import BaseModule, Params
 from .inputs import Inputs, described
 from .iteration import Iteration
-from .values import start_values, write_states
+from .values import leave, merged, start_values, write_states
 
 UPDATES = "num_update"
 
@@ -98,6 +99,16 @@ class Module(BaseModule):
     @property
     def label_shapes(self) -> list[DataDesc]:
         return list(self._bound("label_shapes")._inputs.label)
+
+    @property
+    def _data_shapes(self) -> list[DataDesc] | None:
+        """As `data_shapes`, None before `bind`; scripts read it."""
+        return list(self._inputs.data) if self.binded else None
+
+    @property
+    def _label_shapes(self) -> list[DataDesc] | None:
+        """As `label_shapes`, None before `bind` and without labels; scripts read it."""
+        return (list(self._inputs.label) or None) if self.binded else None
 
     @property
     def output_shapes(self) -> list[tuple[str, tuple[int, ...]]]:
@@ -183,13 +194,16 @@ class Module(BaseModule):
         force_init: bool = True,
         allow_extra: bool = False,
     ) -> None:
-        """Overwrite parameters and auxiliary states; those not given stay, if they may be missing."""
+        """Overwrite parameters and auxiliary states.
+
+        Those not given stay, if they may be missing; before `init_params` they are zeros.
+        """
         if allow_missing and self.params_initialized:
             arg_params, aux_params = (
                 {**own, **(given or {})}
                 for own, given in zip(self.get_params(), (arg_params, aux_params), strict=True)
             )
-        self.init_params(None, arg_params, aux_params or {}, allow_missing, force_init, allow_extra)
+        self.init_params(leave, arg_params, aux_params or {}, allow_missing, force_init, allow_extra)
 
     def get_params(self) -> tuple[dict[str, NDArray], dict[str, NDArray]]:
         """Return copies of parameters and auxiliary states, whole tensors."""
@@ -211,8 +225,8 @@ class Module(BaseModule):
         if self.optimizer_initialized and not force_init:
             return
         self._ready("init_optimizer")
-        if isinstance(kvstore, str) and kvstore.startswith("dist"):
-            raise ExecutionError(f"kvstore {kvstore!r}: training over several machines is not supported")
+        if isinstance(kvstore, str):
+            create_store(kvstore)
         settings = dict(optimizer_params)
         if not isinstance(optimizer, Optimizer):
             settings.setdefault("rescale_grad", 1.0 / self._inputs.data[0].shape[0])
@@ -242,18 +256,18 @@ class Module(BaseModule):
         self._under_way("update").update(executor, rate)
         optimizer.num_update += 1
 
-    def get_outputs(self, merge_multi_context: bool = True) -> list[NDArray]:
-        """Return the outputs of the batch."""
-        return [NDArray(output) for output in self._under_way("get_outputs").outputs()]
+    def get_outputs(self, merge_multi_context: bool = True) -> Any:
+        """Return the outputs of the batch, see `merged`."""
+        return merged(self._under_way("get_outputs").outputs(), merge_multi_context)
 
-    def get_input_grads(self, merge_multi_context: bool = True) -> list[NDArray]:
-        """Return the gradients of the data of the batch; the module must be bound with
+    def get_input_grads(self, merge_multi_context: bool = True) -> Any:
+        """Return the gradients of the data of the batch, see `merged`; the module must be bound with
         inputs_need_grad=True.
         """
         iteration = self._under_way("get_input_grads")
         if not self.inputs_need_grad:
             raise ExecutionError("get_input_grads needs bind(inputs_need_grad=True)")
-        return [NDArray(gradient) for gradient in iteration.gradients(self.data_names)]
+        return merged(iteration.gradients(self.data_names), merge_multi_context)
 
     def update_metric(self, eval_metric: mx_metric.EvalMetric, labels: Any, pre_sliced: bool = False) -> None:
         """Count the batch in a metric; rows that fill the batch do not count."""
@@ -300,7 +314,7 @@ class Module(BaseModule):
     def _bind_training(self) -> None:
         assert self._optimizer is not None
         if self.for_training:
-            self._settings = self._optimizer.settings
+            self._settings = self._optimizer.graph_settings()
             self._executor = self._module.bind(self._inputs.shapes, self._settings, self._fixed, heads=True)
 
     def _trained(self, call: str) -> tuple[Executor, Optimizer]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -46,6 +46,19 @@ def start_values(
             rule(name, array)
         values[str(name)] = array.numpy_array
     return values
+
+
+def leave(name: str, array: NDArray) -> None:
+    """Leave an array as it is, an initializer of parameters that may be missing."""
+
+
+def merged(arrays: Sequence[Array], merge_multi_context: bool) -> Any:
+    """Return the arrays, or, if parts are asked for, a list of parts for each.
+
+    Devices hold no samples of their own here, so the whole array is the only part.
+    """
+    whole = [NDArray(array) for array in arrays]
+    return whole if merge_multi_context else [[array] for array in whole]
 
 
 def write_states(executor: Executor, values: Mapping[str, Array]) -> None:

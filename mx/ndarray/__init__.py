@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 from ...operators.library import registry
@@ -21,6 +22,7 @@ __all__ = [
     "load",
     "ones",
     "ones_like",
+    "random",
     "save",
     "waitall",
     "zeros",
@@ -29,6 +31,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "random":
+        return importlib.import_module("..random", __package__)
     if name.startswith("__") or name not in (known := registry.aliases()):
         near = "" if name.startswith("__") else alternatives(name, [*__all__, *known])
         raise AttributeError(f"mx.nd has no {name!r}{near}")

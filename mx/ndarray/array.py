@@ -181,10 +181,10 @@ class NDArray:
         return self._combine(np.divide, other, self)
 
     def __mod__(self, other: Operand) -> NDArray:
-        return self._combine(np.mod, self, other)
+        return self._combine(_remainder, self, other)
 
     def __rmod__(self, other: Operand) -> NDArray:
-        return self._combine(np.mod, other, self)
+        return self._combine(_remainder, other, self)
 
     def __pow__(self, other: Operand) -> NDArray:
         return self._combine(np.power, self, other)
@@ -243,6 +243,12 @@ class NDArray:
     def _into(self, value: NDArray) -> NDArray:
         self[:] = value
         return self
+
+
+def _remainder(left: Array, right: Array) -> Array:
+    """Return remainders with the sign of the divisor; those by zero are zero, as in MXNet."""
+    zero = right == 0
+    return np.where(zero, 0, np.mod(left, np.where(zero, 1, right)))
 
 
 def _plain(key: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...dataflow.symbol.apply_operator import plain, split_positional
+from ...dataflow.symbol.apply_operator import plain, split_positional, stated
 from ...errors import OperatorError
 from ...operators.operator import Operator
 from ...operators.stages.attributes import Attributes
@@ -42,7 +42,7 @@ def _assigned(
     Raises OperatorError if any is missing or unknown.
     """
     named = {key: value for key, value in keywords.items() if isinstance(value, np.ndarray)}
-    values = {key: value for key, value in keywords.items() if key not in named and value is not None}
+    values = stated(operator, {key: value for key, value in keywords.items() if key not in named})
     if operator.count_attribute is not None:
         values.setdefault(operator.count_attribute, len(inputs) + len(named))
     inputs, ordered = split_positional(operator, inputs, np.ndarray, values)

@@ -11,6 +11,7 @@ from . import (
     einsum,
     elementwise,
     embedding,
+    gradient_norm,
     group_normalization,
     initial,
     linear,
@@ -76,4 +77,5 @@ OPERATORS = (
     *random.OPERATORS,
     *rnn.OPERATORS,
     *optimizer.OPERATORS,
+    *gradient_norm.OPERATORS,
 )

@@ -1,9 +1,10 @@
 """Updates of weights and optimizer states; their outputs overwrite the inputs that `overwrites` names.
 
 The learning rate is a tensor of one element, because it changes between iterations. Otherwise attributes
-and arithmetic are MXNet's, or Loshchilov and Hutter's for adamw_update, whose decay is not part of the
-gradient. The `mp_` forms update a master copy, which the weight then repeats. `accumulate_update` sums
-gradients over micro-batches. They are numbered from 0, and at 0 the sum starts again.
+and arithmetic are MXNet's. Two are PyTorch's: adam_corrected_update corrects moments before it adds epsilon,
+and so does adamw_update, whose decay is not part of the gradient (Loshchilov and Hutter). The `mp_` forms
+update a master copy, which the weight then repeats. `accumulate_update` sums gradients over micro-batches.
+They are numbered from 0, and at 0 the sum starts again.
 """
 
 from __future__ import annotations
@@ -57,13 +58,12 @@ def {name}(weight, grad, mean, var, lr, *, beta1, beta2, epsilon, wd, rescale_gr
     )
 """
 
-ADAMW = """
-def adamw_update(
+ADAM_CORRECTED = """
+def {name}(
     weight, grad, mean, var, lr, count, *, beta1, beta2, epsilon, wd, rescale_grad{clip}, log1, log2
 ):
     return (
-        lambda *i: (1 - lr[0] * wd) * weight[*i]
-            + lr[0] / expm1((count[0] + 1) * log1) * (beta1 * mean[*i] + (1 - beta1) * {step})
+        lambda *i: {kept} + lr[0] / expm1((count[0] + 1) * log1) * (beta1 * mean[*i] + (1 - beta1) * {step})
             / (sqrt((beta2 * var[*i] + (1 - beta2) * square({step})) / -expm1((count[0] + 1) * log2))
             + epsilon),
         lambda *i: beta1 * mean[*i] + (1 - beta1) * {step},
@@ -135,18 +135,25 @@ def _definition(template: str, step: str, **parts: str) -> Fixed:
     return Fixed(describe)
 
 
-def _logarithm(name: str, beta: float) -> float:
+def _logarithm(operator: str, name: str, beta: float) -> float:
     """Return the logarithm of a beta; that of 0 is a number whose power of e is 0."""
     if not 0 <= beta < 1:
-        raise OperatorError(f"adamw_update: {name}={beta} must be from 0 to below 1")
+        raise OperatorError(f"{operator}: {name}={beta} must be from 0 to below 1")
     return log(beta) if beta else -1e30
 
 
-def _adamw(attributes: Attributes) -> Variant:
-    """Return the update, with the logarithms of both betas as constants."""
-    found = _definition(ADAMW, RESCALED).describe(attributes)
-    logarithms = {f"log{k}": _logarithm(f"beta{k}", attributes.number(f"beta{k}")) for k in (1, 2)}
-    return replace(found, constants={**found.constants, **logarithms})
+def _corrected(operator: str, step: str, kept: str) -> Fixed:
+    """Return an update of Adam that corrects moments, with the logarithms of both betas as constants."""
+    plain = _definition(ADAM_CORRECTED, step, name=operator, kept=kept)
+
+    def describe(attributes: Attributes) -> Variant:
+        found = plain.describe(attributes)
+        logarithms = {
+            f"log{k}": _logarithm(operator, f"beta{k}", attributes.number(f"beta{k}")) for k in (1, 2)
+        }
+        return replace(found, constants={**found.constants, **logarithms})
+
+    return Fixed(describe)
 
 
 def _update(
@@ -194,8 +201,15 @@ OPERATORS = (
         *MOMENTS,
     ),
     _update(
+        "adam_corrected_update",
+        _corrected("adam_corrected_update", DECAYED, "weight[*i]"),
+        ("mean", "var"),
+        *MOMENTS,
+        scalars=("lr", "count"),
+    ),
+    _update(
         "adamw_update",
-        Fixed(_adamw),
+        _corrected("adamw_update", RESCALED, "(1 - lr[0] * wd) * weight[*i]"),
         ("mean", "var"),
         *MOMENTS,
         scalars=("lr", "count"),

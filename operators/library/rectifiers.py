@@ -91,6 +91,7 @@ OPERATORS = (
         inference_definition=ByShape(_inference, of=_needed),
         argument_names=lambda a: ("data", "gamma") if a.text("act_type") == "prelu" else ("data",),
         seeds=("seed",),
+        starts={"gamma": 0.25},
         specs=(
             choice("act_type", *CONTINUED, *WHOLE, "prelu", "rrelu", default="leaky"),
             number("slope", 0.25),

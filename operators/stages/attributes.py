@@ -25,6 +25,10 @@ LONG_INTEGER = re.compile(r"\b(\d+)L\b")
 """Long integers of Python 2, such as `(3L, 3L)` in old graph files."""
 
 
+FLAGS = {"true": True, "false": False}
+"""Flags as text, in small letters; MXNet takes any."""
+
+
 class SliceBounds(tuple[int | None, ...]):
     """Begins, ends or steps of a slice. None stands for the tensor's edge, or for a step of 1."""
 
@@ -199,6 +203,8 @@ def _of_kind(spec: AttributeSpec, value: object, given: object) -> Value:
         case AttributeType.CHOICE:
             return str(given) if str(given) in spec.choices else None
         case AttributeType.BOOL:
+            if isinstance(value, str):
+                return FLAGS.get(value.strip().lower())
             return bool(value) if isinstance(value, bool | np.bool_) or _integer(value) in (0, 1) else None
         case AttributeType.INT:
             integer = _integer(value)

@@ -31,11 +31,12 @@ function figure(title, number, note) {
     el("dd", {}, el("div", {class: "number"}, number), el("div", {class: "quiet small"}, note)));
 }
 
-function nearness({cost_bytes: cost, lower_bound_bytes: bound}) {
-  if (!bound) return "no bound above 0 is proven";
-  if (cost === bound) return "no plan moves less";
-  return cost < 2 * bound ? `the plan moves ${(100 * (cost / bound - 1)).toFixed(2)}% more`
-    : `the plan moves ${(cost / bound).toFixed(1)} times as much`;
+function nearness({cost_bytes: cost, lower_bound_bytes: bound, space}) {
+  const plans = `plans in steps that ${space}`;
+  if (!bound) return `no bound above 0 is proven of ${plans}`;
+  if (cost === bound) return `no plan moves less, of ${plans}`;
+  return cost < 2 * bound ? `the plan moves ${(100 * (cost / bound - 1)).toFixed(2)}% more than this bound on ${plans}`
+    : `of ${plans}: too far below the plan to judge it`;
 }
 
 function peakNote(facts) {
@@ -49,7 +50,7 @@ function drawBytes() {
   const unproven = new Set(DATA.facts.unproven_steps.map(entry => entry.step));
   const steps = DATA.facts.step_cost_bytes.map((count, step) =>
     [!DATA.in_steps ? "the plan is not in steps"
-      : `step ${step + 1}, ${DATA.factors[step]}-way${unproven.has(step) ? ", not proven the best" : ""}`, count]);
+      : `step ${step + 1}, ${DATA.factors[step]}-way${unproven.has(step) ? ", not proven the least" : ""}`, count]);
   const sums = {phase: {}, kind: {}};
   for (const {group, names} of OPERATORS) {
     for (const [kind, count] of group.moved) {
@@ -61,7 +62,7 @@ function drawBytes() {
   const kinds = Object.entries(sums.kind).map(([kind, count]) => [MOVEMENTS[kind], count]);
   const levels = (DATA.facts.levels || []).map(level => [level.level, level.crossing_bytes]);
   byId("bytes").append(el("div", {class: "halves"},
-    bars("by-step", "By step of the recursion", steps, unproven.has(null) ? "All steps together are not proven the best." : null),
+    bars("by-step", "By step of the recursion", steps, unproven.has(null) ? "All steps together are not proven the least of their space." : null),
     bars("by-phase", "By phase", phases),
     bars("by-kind", "By movement", kinds),
     levels.length ? bars("by-level", `By level of ${DATA.facts.machine}`, levels) : null));

@@ -15,11 +15,31 @@ Tofu = Callable[..., Result]
 
 def test_shows_description_strategies_and_regions(tofu: Tofu) -> None:
     output = tofu(
-        "describe", "Convolution", "--shape", "data=8,3,9,9", "--set", "kernel=3,3", "--set", "num_filter=4"
+        "describe",
+        "Convolution",
+        "--shape",
+        "data=8,3,9,9",
+        "--set",
+        "kernel=3,3",
+        "--set",
+        "num_filter=4",
+        "--regions",
     ).output
     assert "Sum(lambda c" in output
     assert "reduce by Sum" in output
     assert "[0:8, 0:3, 0:5, 0:9]" in output, "three of the 7 output rows and a halo of two"
+
+
+def test_one_table_has_the_strategies_of_all_stages(tofu: Tofu) -> None:
+    output = tofu("describe", "Convolution").output
+    assert output.count("┏") == 1
+    rows = [[cell.strip() for cell in line.split("│")] for line in output.splitlines() if "│" in line]
+    assert ["", "Convolution_product", "x0", "concat", "data 67%, weight 100%", "50%", ""] in rows
+    assert ["", "Convolution_product", "c", "reduce by Sum", "data 67%, weight 67%", "100%", ""] in rows
+    assert {row[1] for row in rows} == {"Convolution_product", "Convolution"}
+    narrow = tofu("describe", "dot", "--shape", "lhs=4,6", "--shape", "rhs=6,9", "-w", "5").output
+    assert "not split: " in narrow
+    assert narrow.count("concat") == 1
 
 
 def test_json_has_every_workers_regions(tofu: Tofu) -> None:
@@ -43,7 +63,7 @@ def test_every_operator_has_something_to_show(tofu: Tofu, name: str) -> None:
 def test_file(tofu: Tofu, tmp_path: Path) -> None:
     path = tmp_path / "shift.tdl"
     path.write_text("def shift(a):\n    return lambda i: a[i + 2]\n", encoding="utf-8")
-    assert "[2:6]" in tofu("describe", str(path), "--shape", "a=10").output
+    assert "[2:6]" in tofu("describe", str(path), "--shape", "a=10", "--regions").output
     path.write_text("def shift(a):\n    return lambda i: a[i +\n", encoding="utf-8")
     result = tofu("describe", str(path), "--shape", "a=10")
     assert result.exit_code == 2
@@ -58,14 +78,16 @@ def test_a_file_named_without_its_ending(tofu: Tofu, tmp_path: Path, monkeypatch
 
 
 def test_more_workers_than_values(tofu: Tofu) -> None:
-    output = tofu("describe", "dot", "--shape", "lhs=4,6", "--shape", "rhs=6,9", "-w", "5").output
+    output = tofu(
+        "describe", "dot", "--shape", "lhs=4,6", "--shape", "rhs=6,9", "-w", "5", "--regions"
+    ).output
     assert output.count("┏") == 2
     [refused] = [line for line in output.splitlines() if line.startswith("not split: ")]
     assert refused.endswith(": it has extent 4, too small for 5 workers")
 
 
 def test_narrow_terminals_show_whole_regions() -> None:
-    arguments = ["describe", "dot", "--shape", "lhs=131072,8", "--shape", "rhs=8,131072"]
+    arguments = ["describe", "dot", "--shape", "lhs=131072,8", "--shape", "rhs=8,131072", "--regions"]
     printed = CliRunner(env={"COLUMNS": "40"}).invoke(main, arguments).output
     assert "…" not in printed
     reads = "".join(row.split("│")[2].strip() for row in printed.splitlines() if row.startswith("│"))
@@ -99,7 +121,7 @@ def test_python_file(tofu: Tofu, tmp_path: Path) -> None:
         "import tofu\n\n@tofu.op\ndef shift(a):\n    return lambda i: a[i + 2]\n",
         encoding="utf-8",
     )
-    assert "[2:6]" in tofu("describe", f"{path}:shift", "--shape", "a=10").output
+    assert "[2:6]" in tofu("describe", f"{path}:shift", "--shape", "a=10", "--regions").output
     result = tofu("audit", f"{path}:shift", "--shape", "a=10")
     assert result.exit_code == 0
     assert "proven" in result.output

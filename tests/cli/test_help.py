@@ -15,6 +15,7 @@ from click.testing import Result
 from tofu.cli import COMMANDS, main
 from tofu.cli.ending import STATUSES
 from tofu.cli.manual import example_lines, page
+from tofu.cli.option_groups import GroupedCommand
 from tofu.dataflow.optimizer import OPTIMIZERS
 from tofu.machines.machine_file import PRESETS
 from tofu.partitioner.methods.autodist.builders import BUILDERS
@@ -46,6 +47,21 @@ def test_help_has_examples_and_explains_every_option(tofu: Tofu, name: str) -> N
     for parameter in _command(name).params:
         if isinstance(parameter, click.Option):
             assert parameter.help, parameter.name
+
+
+@pytest.mark.parametrize("name", ["plan", "train"])
+def test_every_option_stands_in_one_group(tofu: Tofu, name: str) -> None:
+    command = _command(name)
+    assert isinstance(command, GroupedCommand)
+    grouped = [option for options in command.groups.values() for option in options]
+    options = [each.name for each in command.params if isinstance(each, click.Option)]
+    assert sorted(grouped) == sorted(options)
+    output = tofu(name, "--help").output
+    titles = re.findall(r"^(\S.*):$", output, re.MULTILINE)
+    assert titles == [*command.groups, "Other options"]
+    for option in command.params:
+        if isinstance(option, click.Option):
+            assert len(re.findall(rf"^  .*{option.opts[0]}\b", output, re.MULTILINE)) >= 1
 
 
 @pytest.mark.parametrize(

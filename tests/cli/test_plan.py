@@ -185,7 +185,7 @@ def test_a_comparison_by_time_has_the_fastest_first(tofu: Tofu) -> None:
 
 def test_a_comparison_says_how_it_goes(tofu: Tofu) -> None:
     result = tofu("plan", "mlp", "--workers", "4", "--compare")
-    assert "best plan" in result.stderr
+    assert "proven of this space" in result.stderr
     assert not tofu("plan", "mlp", "--workers", "4", "--compare", "--json").stderr
 
 
@@ -320,3 +320,20 @@ def test_a_comparison_says_which_methods_cannot_do_what_is_asked(tofu: Tofu) -> 
     mistaken = tofu("plan", "mlp", "--compare", "--pin", "fc1_weigth=0")
     assert mistaken.exit_code == 2
     assert "did you mean 'fc1_weight'" in mistaken.output
+
+
+def test_an_uneven_share_is_told(tofu: Tofu) -> None:
+    assert "worker 5 computes 11% more than the mean" in tofu("plan", "vgg-11", "-w", "6").output
+    assert "more than the mean" not in tofu("plan", "mlp", "-w", "8").output
+
+
+def test_bounds_name_their_space_and_weak_ones_judge_nothing(tofu: Tofu) -> None:
+    output = " ".join(tofu("plan", "mlp", "-w", "8").output.split())
+    assert "of plans that may replicate any tensor and keep what is made, with inputs fed by batch" in output
+    assert "that is too little to judge this plan by" in output
+    assert "too little to judge" not in tofu("plan", "mlp", "-w", "1").output
+    compared = " ".join(tofu("plan", "mlp", "-w", "2", "--compare").output.split())
+    assert (
+        "every plan in steps that may replicate any tensor, with inputs fed by batch moves at least"
+        in compared
+    )

@@ -210,7 +210,6 @@ def test_every_listed_name_is_known() -> None:
     [
         ("wresnt-50-4", "did you mean 'wresnet-50-4'"),
         ("resnet-51", "did you mean 'resnet-50' or"),
-        ("wresnet", "did you mean 'wresnet-50-4' or 'wresnet-50-6' or 'wresnet-50-8'"),
         ("GPT-36", "did you mean 'gpt-36-1280'"),
         ("wresnet-51-4", "6n . 4"),
         ("zzz", "there are mlp, lenet"),
@@ -242,3 +241,18 @@ def test_bad_options() -> None:
     for batch in (0, -1, 2.5, True):
         with pytest.raises(GraphError, match="expected a positive integer"):
             models.get("lenet", batch=batch)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("short", "name"),
+    [
+        ("gpt", "gpt-12-768"),
+        ("vgg", "vgg-11"),
+        ("transformer", "transformer-6-512"),
+        ("wresnet", "wresnet-50-4"),
+    ],
+)
+def test_a_name_without_sizes_is_the_first_of_its_family(short: str, name: str) -> None:
+    options = {"batch": 1}
+    assert models.get(short, **options).name == name
+    assert models.get(short, **options).symbol.tojson() == models.get(name, **options).symbol.tojson()

@@ -86,11 +86,15 @@ def whole(*shape: int) -> np.ndarray:
     return RNG.integers(-3, 4, shape).astype(np.float32)
 
 
-def test_there_are_no_outputs_before_a_forward_pass() -> None:
+def test_outputs_are_zeros_before_a_forward_pass_which_overwrites_them() -> None:
     with linear().simple_bind(TWO, data=(4, 5)) as bound:
-        assert bound.output_dict == {}
-        (output,) = bound.forward()
+        (before,) = bound.outputs
+        np.testing.assert_array_equal(before, np.zeros((4, 3)))
+        bound.arg_dict["fc_weight"][:] = weight = whole(3, 5)
+        (output,) = bound.forward(data=(data := whole(4, 5)))
+        assert output is before
         assert bound.output_dict == {"fc_output": output}
+        np.testing.assert_array_equal(before, data @ weight.T)
 
 
 def test_bind_shares_the_arrays_of_the_user() -> None:
@@ -157,10 +161,55 @@ def test_bind_names_what_is_missing_or_does_not_fit() -> None:
 def test_reshape_shares_what_keeps_its_shape() -> None:
     with linear().simple_bind(TWO, data=(4, 5)) as bound:
         bound.arg_dict["fc_weight"][:] = weight = whole(3, 5)
-        with bound.reshape(data=(6, 5)) as larger:
+        with bound.reshape(allow_up_sizing=True, data=(6, 5)) as larger:
             assert larger.arg_dict["fc_weight"] is bound.arg_dict["fc_weight"]
             data = whole(6, 5)
             np.testing.assert_array_equal(larger.forward(data=data)[0], data @ weight.T)
+
+
+def test_reshape_to_a_smaller_batch_keeps_its_first_samples() -> None:
+    with linear().simple_bind(None, data=(4, 5)) as bound:
+        bound.arg_dict["data"][:] = data = whole(4, 5)
+        bound.grad_dict["data"][:] = 9
+        with bound.reshape(data=(2, 5)) as smaller:
+            np.testing.assert_array_equal(smaller.arg_dict["data"], data[:2])
+            np.testing.assert_array_equal(smaller.grad_dict["data"], np.full((2, 5), 9))
+            smaller.arg_dict["data"][:] = 7
+            np.testing.assert_array_equal(bound.arg_dict["data"], [[7] * 5, [7] * 5, *data[2:]])
+
+
+def test_reshape_refuses_what_would_lose_the_users_arrays() -> None:
+    with linear().simple_bind(None, data=(4, 5)) as bound:
+        with pytest.raises(ShapeError, match=r"'data' has shape \(4, 5\), and \(6, 5\) is larger"):
+            bound.reshape(data=(6, 5))
+        with pytest.raises(ShapeError, match=r"'fc_weight' has shape \(3, 5\), but would have .*\(3, 2\)"):
+            bound.reshape(data=(4, 2))
+        with bound.reshape(partial_shaping=True, data=(4, 2)) as other:
+            assert other.arg_dict["fc_weight"].shape == (3, 2)
+    with (
+        linear().bind(None, [whole(5, 4).T, whole(3, 5)]) as bound,
+        pytest.raises(DataError, match="the array of 'data' is not contiguous"),
+    ):
+        bound.reshape(data=(2, 5))
+
+
+@pytest.mark.parametrize("dtype", ["int32", "float64", "float16"])
+def test_bind_shares_arrays_of_any_numbers(dtype: str) -> None:
+    data, weight, gradient = (mx.nd.zeros(shape, dtype=dtype) for shape in ((4, 5), (3, 5), (3, 5)))
+    with linear().bind(None, [data, weight], {"fc_weight": gradient}) as bound:
+        data[:], weight[:] = 2, 3
+        (output,) = bound.forward(is_train=True)
+        np.testing.assert_array_equal(output, np.full((4, 3), 30))
+        bound.backward(np.ones((4, 3)))
+        np.testing.assert_array_equal(gradient, np.full((3, 5), 8))
+        assert gradient.dtype == np.dtype(dtype)
+
+
+def test_bind_refuses_arrays_that_are_not_real_numbers() -> None:
+    with pytest.raises(DataError, match="args has an array of <U1 for 'x'; give numbers"):
+        (mx.sym.Variable("x") * 2).bind(None, {"x": np.array(["a"])})
+    with pytest.raises(DataError, match="args has complex numbers for 'x'"):
+        (mx.sym.Variable("x") * 2).bind(None, {"x": np.ones(2, complex)})
 
 
 def test_copy_params_from() -> None:
@@ -185,7 +234,7 @@ def test_backward_drops_what_forward_dropped() -> None:
             (output,) = bound.forward(is_train=True)
             bound.backward(np.ones((8, 40)))
             np.testing.assert_array_equal(bound.grad_dict["x"], output)
-        first = output
+        first = output.copy()
         assert (bound.forward(is_train=True)[0] != first).asnumpy().any()
 
 

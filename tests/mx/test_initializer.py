@@ -146,3 +146,14 @@ def test_start_values_follow_from_seed_and_name() -> None:
     assert (filled(mx.init.Uniform(), "b_weight", 3, 4) != first).all()
     mx.random.seed(1)
     assert (filled(mx.init.Uniform(), "a_weight", 3, 4) != first).all()
+
+
+def test_slopes_of_rectifiers_start_at_a_quarter() -> None:
+    net = mx.sym.LeakyReLU(mx.sym.Variable("data"), act_type="prelu", name="rectified")
+    module = mx.mod.Module(net, label_names=None)
+    module.bind([("data", (2, 3))])
+    module.init_params(mx.init.Xavier())
+    assert module.get_params()[0]["rectified_gamma"].asnumpy().tolist() == [0.25] * 3
+    stated = '["Constant", {"value": 0.25}]'
+    assert net.attr_dict()["rectified_gamma"]["__init__"] == stated
+    assert mx.sym.load_json(net.tojson()).attr_dict()["rectified_gamma"]["__init__"] == stated

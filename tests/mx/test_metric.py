@@ -107,3 +107,17 @@ def test_what_does_not_fit() -> None:
         mx.metric.MSE().update([LABEL], [PRED])
     with pytest.raises(mx.MXNetError, match="top_k is 1"):
         mx.metric.TopKAccuracy(1)
+
+
+def test_f1_counts_all_outputs_of_a_batch_together() -> None:
+    """MXNet 1.9.1 gives these numbers. Columns after the second are classes that are not counted as 1."""
+    labels = [mx.nd.array([0, 1]), mx.nd.array([0, 1])]
+    preds = [mx.nd.array([[0.3, 0.7], [0.2, 0.8]]), mx.nd.array([[0.9, 0.1], [0.2, 0.8]])]
+    measure = mx.metric.F1(average="macro")
+    measure.update(labels, preds)
+    assert measure.get()[1] == pytest.approx(0.8)
+    wide = mx.metric.F1()
+    wide.update([mx.nd.array([0, 1])], [mx.nd.array([[0.1, 0.2, 0.7], [0.2, 0.7, 0.1]])])
+    assert wide.get()[1] == 1
+    with pytest.raises(mx.MXNetError, match="average is 'weighted'; expected 'macro' or 'micro'"):
+        mx.metric.F1(average="weighted")

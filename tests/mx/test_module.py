@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -296,7 +296,7 @@ def test_calls_in_the_wrong_order() -> None:
 
 def test_what_is_not_supported_says_so() -> None:
     module = ready()
-    with pytest.raises(mx.MXNetError, match="several machines"):
+    with pytest.raises(mx.MXNetError, match=r"no store 'dist_sync' here; .* processes train together"):
         module.init_optimizer(kvstore="dist_sync")
     with pytest.raises(mx.MXNetError, match="no optimizer 'adma'; did you mean 'adam'"):
         module.init_optimizer(optimizer="adma")
@@ -309,6 +309,13 @@ def test_what_is_not_supported_says_so() -> None:
 
     with pytest.raises(mx.MXNetError, match="Mine names no update operator: updates run inside"):
         module.init_optimizer(optimizer="mine")
+
+    class Derived(mx.optimizer.SGD):
+        def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
+            weight[:] = 0
+
+    with pytest.raises(mx.MXNetError, match=r"Derived\.update would never be called: .* use adam, adamw,"):
+        module.init_optimizer(optimizer=Derived())
     with pytest.raises(AttributeError, match="get_internals"):
         module.install_monitor(None)
     with pytest.raises(AttributeError, match="get_internals"):
@@ -425,3 +432,49 @@ def test_sentences_of_two_lengths_are_learned() -> None:
     module.close()
     with pytest.raises(mx.MXNetError, match="default_bucket_key"):
         mx.mod.BucketingModule(sym_gen)
+
+
+def test_outputs_of_each_device() -> None:
+    """A script that asks for parts gets a list of them for each output. The whole output is the only part."""
+    module = ready()
+    module.forward(next(batches()), is_train=False)
+    ((part,),) = module.get_outputs(merge_multi_context=False)
+    np.testing.assert_array_equal(part, module.get_outputs()[0])
+
+
+def test_batches_of_any_class() -> None:
+    class Bare(NamedTuple):
+        data: list[Any]
+
+    module, given = ready(), next(batches())
+    module.forward(given, is_train=False)
+    expected = module.get_outputs()[0].asnumpy()
+    module.forward(Bare(given.data), is_train=False)
+    np.testing.assert_array_equal(module.get_outputs()[0], expected)
+
+
+def test_inference_as_scripts_for_trained_models_write_it() -> None:
+    trained = ready()
+    module = mx.mod.Module(network(), label_names=None)
+    assert module._label_shapes is None
+    module.bind(for_training=False, data_shapes=trained.data_shapes, label_shapes=module._label_shapes)
+    module.set_params(*trained.get_params(), allow_missing=True)
+    assert module.data_shapes == module._data_shapes == trained._data_shapes
+    assert trained._label_shapes == trained.label_shapes
+    batch = next(batches())
+    module.forward(mx.io.DataBatch(batch.data))
+    trained.forward(batch, is_train=False)
+    np.testing.assert_allclose(module.get_outputs()[0], trained.get_outputs()[0], rtol=1e-5)
+    assert not module.get_params()[0]["softmax_label"].asnumpy().any()
+
+
+def test_a_store_of_one_worker() -> None:
+    store = mx.kv.create("device")
+    assert (store.type, store.rank, store.num_workers) == ("device", 0, 1)
+    module = ready()
+    module.init_optimizer(kvstore=store)
+    module.init_optimizer(kvstore=mx.kvstore.create(), force_init=True)
+    with pytest.raises(AttributeError, match=r"a store has no 'push': .* Module\.update updates parameters"):
+        store.push(0, mx.nd.ones((2,)))
+    with pytest.raises(mx.MXNetError, match="no store 'devise' here; did you mean 'device'"):
+        mx.kv.create("devise")

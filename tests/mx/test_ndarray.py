@@ -211,3 +211,29 @@ def test_shown_as_mxnet_shows_it() -> None:
 def test_lists_stand_for_arrays_after_the_first() -> None:
     found = mx.nd.elemwise_add(mx.nd.array([1, 2]), [3, 4])
     np.testing.assert_array_equal(found.asnumpy(), [4, 6])
+
+
+def test_remainders_by_zero_are_zero() -> None:
+    numbers = mx.nd.array([5, -5, 0])
+    assert (numbers % 0).asnumpy().tolist() == [0, 0, 0]
+    assert (7 % numbers).asnumpy().tolist() == [2, -3, 0]
+    assert (numbers % mx.nd.array([0, 3, 0])).asnumpy().tolist() == [0, 1, 0]
+
+
+def test_without_an_axis_all_elements_are_ordered() -> None:
+    """None is a value of `axis`, not one left out: that would be the last dimension."""
+    numbers = mx.nd.array([[3, 1, 2], [0, 5, 4]])
+    assert mx.nd.sort(numbers, axis=None).asnumpy().tolist() == [0, 1, 2, 3, 4, 5]
+    assert mx.nd.argsort(numbers, axis=None).asnumpy().tolist() == [3, 1, 2, 0, 5, 4]
+    assert mx.nd.topk(numbers, axis=None, k=2).asnumpy().tolist() == [4, 5]
+    symbol = mx.sym.sort(mx.sym.Variable("x"), axis=None)
+    assert symbol.eval(x=numbers)[0].asnumpy().tolist() == [0, 1, 2, 3, 4, 5]
+    assert mx.sym.load_json(symbol.tojson()).infer_shape(x=(2, 3))[1] == [(6,)]
+
+
+def test_random_arrays_are_also_in_nd() -> None:
+    mx.random.seed(3)
+    drawn = mx.nd.random.uniform(2, 3, shape=(4,)).asnumpy()
+    mx.random.seed(3)
+    np.testing.assert_array_equal(mx.random.uniform(2, 3, shape=(4,)), drawn)
+    assert ((drawn >= 2) & (drawn < 3)).all()

@@ -108,3 +108,9 @@ def test_another_mxnet_is_not_replaced() -> None:
     assert run(f"{other}; import tofu.mx; tofu.mx.install()").startswith(
         "ImportError: another mxnet is imported already"
     )
+
+
+def test_a_missing_part_says_what_to_use_however_it_is_imported() -> None:
+    for line in ("from mxnet import gluon", "import mxnet.gluon", "from mxnet.gluon import nn"):
+        said = run(f"import tofu.mx; tofu.mx.install(); {line}")
+        assert said.startswith("ModuleNotFoundError: mx.gluon is not supported: imperative layers; compose")

@@ -215,3 +215,26 @@ def test_incomplete_shapes_are_named() -> None:
     ):
         net.infer_shape()
     assert net.infer_shape_partial()[0] == [(), (3, 0), (3,)]
+
+
+def test_flags_may_be_text_in_small_letters() -> None:
+    for text, expected in (("true", ["data", "fc_weight"]), ("False", ["data", "fc_weight", "fc_bias"])):
+        net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=3, no_bias=text, name="fc")
+        assert net.list_arguments() == expected
+    with pytest.raises(mx.MXNetError, match="attribute no_bias is 'yes', expected True or False"):
+        mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=3, no_bias="yes", name="fc2")
+
+
+def test_children_of_several_outputs_of_one_node_are_listed_once() -> None:
+    parts = mx.sym.SliceChannel(mx.sym.Variable("x"), num_outputs=2, name="parts")
+    assert parts.get_children().list_outputs() == ["x"]
+    assert mx.sym.Group([parts[1], mx.sym.Variable("y"), parts[0]]).get_children().list_outputs() == ["x"]
+    assert (parts[0] + parts[1]).get_children().list_outputs() == ["parts_output0", "parts_output1"]
+
+
+@pytest.mark.parametrize("name", ["Concat", "stack", "add_n"])
+def test_a_file_may_leave_the_number_of_inputs_to_be_counted(name: str) -> None:
+    net = getattr(mx.sym, name)(mx.sym.Variable("a"), mx.sym.Variable("b"), name="joined")
+    graph = json.loads(net.tojson())
+    assert graph["nodes"][-1]["attr"].pop("num_args") == "2"
+    assert mx.sym.load_json(json.dumps(graph)).tojson() == net.tojson()

@@ -18,9 +18,9 @@ def test_lines_where_the_gap_has_closed_noticeably():
         for cost, bound in ((2000, 1000), (2000, 1001), (1999, 1500), (1800, 1800), (1800, 1800)):
             bounds(cost, bound)
     assert console.file.getvalue().splitlines() == [
-        "best plan 2.00 kB, proven 1.00 kB, gap 50.00%",
-        "best plan 2.00 kB, proven 1.50 kB, gap 24.96%",
-        "best plan 1.80 kB, proven 1.80 kB, gap 0.00%",
+        "found 2.00 kB, proven of this space 1.00 kB, gap 50.00%",
+        "found 2.00 kB, proven of this space 1.50 kB, gap 24.96%",
+        "found 1.80 kB, proven of this space 1.80 kB, gap 0.00%",
     ]
 
 
@@ -28,7 +28,7 @@ def test_times_are_not_shown_as_bytes():
     console = Console(file=StringIO(), width=100)
     with BoundsLine(console, format_picoseconds) as bounds:
         bounds(45_120_000_000, 45_120_000_000)
-    assert console.file.getvalue() == "best plan 45.12 ms, proven 45.12 ms, gap 0.00%\n"
+    assert console.file.getvalue() == "found 45.12 ms, proven of this space 45.12 ms, gap 0.00%\n"
 
 
 class _Terminal(StringIO):
@@ -46,8 +46,8 @@ def test_one_line_on_a_terminal(kind):
     said = console.file.getvalue()
     if kind is StringIO:
         assert said.splitlines() == [
-            "best plan 2.00 kB, proven 1.00 kB, gap 50.00%",
-            "best plan 2.00 kB, proven 2.00 kB, gap 0.00%",
+            "found 2.00 kB, proven of this space 1.00 kB, gap 50.00%",
+            "found 2.00 kB, proven of this space 2.00 kB, gap 0.00%",
         ]
     else:
         assert "gap 0.00%" in said

@@ -126,6 +126,8 @@ def facts(graph: Any, plan: tofu.Plan) -> dict[str, Any]:
         "step_cost_bytes": list(plan.step_cost_bytes),
         "lower_bound_bytes": plan.lower_bound_bytes,
         "peak_bytes_per_worker": 1,
+        "flops_per_worker": [1] * plan.workers,
+        "space": str(plan.space),
         "live_bytes_per_worker": 1,
         "unproven_steps": [],
         "method": plan.method,

@@ -56,3 +56,22 @@ def test_learned_values_come_back_for_any_number_of_workers() -> None:
 def test_names_that_are_no_variables_are_refused() -> None:
     with pytest.raises(DataError, match=r"'fc_wieght', which is not a variable of the symbol.*fc_weight"):
         Parameters(network(), RULE, 0, {"fc_wieght": np.zeros((5, 3))})
+
+
+@pytest.mark.parametrize(
+    ("stated", "expected"),
+    [('["Constant", {"value": 3}]', 3), ('["zeros", {}]', 0), ('["one", {}]', 1), ("nonsense", 1)],
+)
+def test_a_variable_may_state_the_number_from_which_it_starts(stated: str, expected: float) -> None:
+    scale = tofu.sym.Variable("some_gamma", shape=(1, 2), init=stated)
+    symbol = tofu.sym.MakeLoss(tofu.sym.broadcast_mul(tofu.sym.Variable("data"), scale))
+    with tofu.Module(symbol) as module:
+        module.bind({"data": (4, 2)})
+        np.testing.assert_array_equal(module.parameters()["some_gamma"], np.full((1, 2), expected))
+
+
+def test_slopes_of_rectifiers_start_at_a_quarter() -> None:
+    symbol = tofu.sym.MakeLoss(tofu.sym.LeakyReLU(tofu.sym.Variable("data"), act_type="prelu", name="pr"))
+    with tofu.Module(symbol) as module:
+        module.bind({"data": (4, 2)})
+        np.testing.assert_array_equal(module.parameters()["pr_gamma"], [0.25, 0.25])

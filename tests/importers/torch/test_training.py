@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch", reason="the extra `torch` is not installed"
 import tofu  # noqa: E402
 from tests.importers.torch.agreement import fed, require_close  # noqa: E402
 from tests.importers.torch.models import Gpt, Residual, normal, whole  # noqa: E402
-from tofu.dataflow.optimizer import Optimizer, adamw, sgd  # noqa: E402
+from tofu.optimizer import Optimizer, adam, adamw, sgd  # noqa: E402
 
 pytestmark = pytest.mark.torch
 STEPS = 10
@@ -31,13 +31,17 @@ class Regression(torch.nn.Module):
         return torch.nn.functional.cross_entropy(self.network(image), label)
 
 
-def trained_by_torch(module: Any, batches: list[Any], make: Callable[[Any], Any]) -> Any:
+def trained_by_torch(
+    module: Any, batches: list[Any], make: Callable[[Any], Any], clip_norm: float | None = None
+) -> Any:
     """Return a copy of the module after a step for each batch."""
     trained = copy.deepcopy(module)
     optimizer = make(trained.parameters())
     for batch in batches:
         optimizer.zero_grad()
         trained(*batch).backward()
+        if clip_norm is not None:
+            torch.nn.utils.clip_grad_norm_(trained.parameters(), clip_norm)
         optimizer.step()
     return trained
 
@@ -86,6 +90,25 @@ def test_ten_steps_with_tied_weights(workers: int) -> None:
     found = trained_by_tofu(module, batches, optimizer, 0.1, workers)
     assert found.head.weight is found.tokens.weight
     require_equal_states(expected, found, 1e-4)
+
+
+@pytest.mark.parametrize("workers", [1, 8])
+def test_ten_steps_of_adam_with_clipped_gradients(workers: int) -> None:
+    """Epsilon is large enough that adding it before the correction, as MXNet does, gives other weights."""
+    torch.manual_seed(0)
+    module = Regression()
+    batches = [(normal(8, 3, 8, 8), whole(5, 8)) for _ in range(STEPS)]
+    expected = trained_by_torch(
+        module, batches, lambda p: torch.optim.Adam(p, 0.01, eps=1e-3, weight_decay=0.1), clip_norm=0.5
+    )
+    for mode in ("torch", "mxnet"):
+        optimizer = adam(epsilon=1e-3, weight_decay=0.1, rescale=1.0, epsilon_mode=mode, clip_norm=0.5)
+        found = trained_by_tofu(module, batches, optimizer, 0.01, workers)
+        if mode == "torch":
+            require_equal_states(expected, found, 1e-4)
+        else:
+            with pytest.raises(AssertionError):
+                require_equal_states(expected, found, 1e-4)
 
 
 @pytest.mark.parametrize("workers", [1, 8])

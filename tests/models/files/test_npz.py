@@ -188,3 +188,12 @@ def test_hostile_headers_are_refused(tmp_path: Path, header: str) -> None:
         archive.writestr("label.npy", array)
     with pytest.raises(DataError, match="'data'"):
         read(path)
+
+
+def test_a_member_whose_name_is_not_text(tmp_path: Path, refused: Refuse) -> None:
+    """Its flags say that the name is UTF-8."""
+    path = tmp_path / "data.npz"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("d\u00e4ta.npy", b"")
+    path.write_bytes(path.read_bytes().replace("\u00e4".encode(), b"\xf5\xff"))
+    assert "is not a whole .npz file: 'utf-8' codec" in refused(path)

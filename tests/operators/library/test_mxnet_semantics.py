@@ -208,3 +208,16 @@ def test_dropout_may_drop_in_inference_too() -> None:
     assert set(np.unique(always)) == {0, 2}
     (kept,) = get("Dropout").bind(shapes, training=False).compute(seeded)
     np.testing.assert_array_equal(kept, seeded["data"])
+
+
+@pytest.mark.parametrize("name", ["_mod", "broadcast_mod"])
+def test_remainders_have_the_sign_of_the_divisor_and_are_zero_for_zero(name: str) -> None:
+    lhs, rhs = np.array([5.0, -5, 5, -5, 1, 0]), np.array([3.0, 3, -3, -3, 0, 0])
+    np.testing.assert_array_equal(apply(name, {"lhs": lhs, "rhs": rhs}), [2, 1, -1, -2, 0, 0])
+
+
+def test_remainders_of_numbers_are_zero_for_zero() -> None:
+    data = np.array([5.0, -5, 0])
+    np.testing.assert_array_equal(apply("_mod_scalar", {"data": data}, scalar=0), [0, 0, 0])
+    np.testing.assert_array_equal(apply("_mod_scalar", {"data": data}, scalar=3), [2, 1, 0])
+    np.testing.assert_array_equal(apply("_rmod_scalar", {"data": data}, scalar=7), [2, -3, 0])

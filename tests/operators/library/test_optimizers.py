@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tofu.errors import OperatorError
 from tofu.operators import get, names
 
 RNG = np.random.default_rng(14)
@@ -123,3 +124,30 @@ def test_a_sum_of_gradients_begins_as_the_first_one() -> None:
     """To the sign of zeros, so that it has the bits of a sum without a start value."""
     tensors = {"total": FIRST, "grad": np.full_like(GRAD, -0.0), "micro_batch": np.zeros(1)}
     assert np.signbit(update("accumulate_update", tensors)[0]).all()
+
+
+@pytest.mark.parametrize("clip", [-1.0, 0.2])
+def test_adam_that_corrects_moments_before_it_adds_epsilon(clip: float) -> None:
+    given = {"weight": WEIGHT, "grad": GRAD, "mean": FIRST, "var": SECOND, "lr": LR, "count": np.array([2.0])}
+    settings = {"beta1": 0.8, "beta2": 0.9, "epsilon": 1e-3}
+    weight, mean, var = update(
+        "adam_corrected_update", given, **settings, wd=0.01, rescale_grad=0.5, clip_gradient=clip
+    )
+    gradient = step(0.01, clip, decayed=True)
+    np.testing.assert_allclose(mean, 0.8 * FIRST + 0.2 * gradient)
+    np.testing.assert_allclose(var, 0.9 * SECOND + 0.1 * gradient**2)
+    corrected, spread = mean / (1 - 0.8**3), np.sqrt(var / (1 - 0.9**3))
+    np.testing.assert_allclose(weight, WEIGHT - 0.1 * corrected / (spread + 1e-3))
+
+
+def test_gradients_are_shortened_to_a_norm() -> None:
+    (squares,) = update("sum_of_squares", {"data": GRAD})
+    np.testing.assert_allclose(squares, [(GRAD**2).sum()])
+    for most in (0.1, 100.0):
+        (factor,) = update("norm_factor", {"squares": squares}, max_norm=most, rescale_grad=0.5)
+        np.testing.assert_allclose(factor, [min(1, most / (0.5 * np.linalg.norm(GRAD)))])
+    np.testing.assert_allclose(update("shortened", {"grad": GRAD, "factor": factor})[0], GRAD)
+    (factor,) = update("norm_factor", {"squares": np.zeros(1)}, max_norm=2)
+    assert factor.tolist() == [1]
+    with pytest.raises(OperatorError, match="max_norm=0 must be above 0"):
+        get("norm_factor").description(max_norm=0)
