@@ -196,7 +196,7 @@ class Plan(NotebookDisplay):
         `mesh` has sizes by name, such as `{"dp": 4, "tp": 2}`: workers in row-major order. Raises PlanError
         if it has another number of workers, or if the graph is not known.
         """
-        graph = self._known_graph()
+        graph = graph_of(self)
         return translate(self, graph, named_mesh(mesh, self.workers), "DTensor", say_placements)
 
     def to_jax(self, mesh: NamedMesh | Mapping[str, int]) -> Translation[Spec]:
@@ -204,7 +204,7 @@ class Plan(NotebookDisplay):
 
         `mesh` is as for `to_dtensor`. Raises PlanError as it does.
         """
-        return translate(self, self._known_graph(), named_mesh(mesh, self.workers), "JAX", say_spec)
+        return translate(self, graph_of(self), named_mesh(mesh, self.workers), "JAX", say_spec)
 
     def verify(self, graph: Graph) -> None:
         """Raise PlanError unless the plan is for `graph`, every choice is legal and all bytes recount."""
