@@ -29,11 +29,12 @@ from .partitioner.methods.autodist.rewriting import rewrite
 from .partitioner.methods.frontier import WHOLE, Frontier, Measured, Measures, find_frontier
 from .partitioner.methods.limit import Limit, parse_limit
 from .partitioner.methods.manual import Layouts
+from .partitioner.methods.merged_plans import better_merged
 from .partitioner.methods.method import Search, find_method
 from .partitioner.methods.placement.result import Placement
 from .partitioner.methods.simulated import Watch
 from .partitioner.methods.tensoropt import find_modelled_frontier
-from .partitioner.plans.plan import decode_plan, encode_plan, require_graph
+from .partitioner.plans.plan import decode_plan, encode_plan, graph_of, require_graph
 from .partitioner.plans.sampling import Sampling
 from .partitioner.problem.classes import build_problem
 from .partitioner.problem.constraints import Constraint
@@ -86,6 +87,7 @@ def partition(
     beta: float | None = None,
     seconds: float | None = None,
     groups: str | None = None,
+    merge: bool = False,
     watch: Watch | None = None,
 ) -> Plan:
     """Find a plan for `workers` workers that fits the memory of each; the same graph gives the same plan.
@@ -110,6 +112,9 @@ def partition(
     is called with its progress.
     `groups` is for `place`: `2x4` places operations on 2 groups of 4 workers, which share each operation.
     Without it the best numbers are searched for.
+    With `merge` a plan is searched as well for the graph in which operations that do the same to several
+    tensors are one, such as the products of a weight with all time steps. It is returned if it costs no more
+    and fits; then `merged` is True, and `plan.graph` is its graph. Results are equal up to rounding.
     `report` is called with the cost and the proven bound, in bytes or in picoseconds, whenever `exact`
     improves one of them.
 
@@ -150,6 +155,7 @@ def partition(
         sampling=Sampling(seed, proposals, Sampling().beta if beta is None else beta, seconds),
         watch=watch,
         groups=groups,
+        merge=merge,
     )
     if workers == "auto":
         fitting = search_fewest(graph, settings, limit, found)
@@ -158,6 +164,7 @@ def partition(
     else:
         fitting = search_within(graph, workers, settings, limit)
     plan = fitting.plan
+    graph = graph_of(plan)
     refused = None if limit == "unlimited" or limit is None else refusal(graph, fitting, limit)
     if refused is not None:
         raise PlanError(refused)
@@ -167,11 +174,18 @@ def partition(
 
 
 def search_within(graph: Graph, workers: int, settings: SearchSettings, limit: Limit) -> Fitting:
-    """Find a plan within a limit, see `find_plan_within`.
+    """Find a plan within a limit, see `find_plan_within`, for the merged graph as well if settings say so.
 
     For the objective `step-time`, one more plan moves few bytes. Both are simulated, and the faster one that
     fits is returned.
     """
+    if settings.merge:
+        return better_merged(graph, limit, lambda each: _search_within(each, workers, settings, limit))
+    return _search_within(graph, workers, settings, limit)
+
+
+def _search_within(graph: Graph, workers: int, settings: SearchSettings, limit: Limit) -> Fitting:
+    """Find a plan within a limit for this very graph."""
     needs = needs_of(graph)
     found = find_plan_within(graph, workers, settings, limit, needs)
     if settings.objective != "step-time":
@@ -210,7 +224,7 @@ def search_fewest(graph: Graph, settings: SearchSettings, limit: Limit, machine:
             found = search_within(graph, workers, settings, limit)
         except MachineError:
             continue
-        if refusal(graph, found, limit) is None:
+        if refusal(graph_of(found.plan), found, limit) is None:
             return found
     raise PlanError(
         f"no plan was found that fits {limit:,} bytes on up to {most} workers; each of {most} needs at least "
@@ -346,9 +360,10 @@ class Module(module.TrainableModule):
     `12GB`; the search looks for a plan that fits, see `partition`. `dtype` may be float16 or
     bfloat16: large activations and gradients are stored in that type, and gradients are multiplied by
     `loss_scale`. With `recompute` above 1, activations are computed again in the backward pass, in that many
-    segments, see `training_graph`. With `plan` it trains as that plan says, which was made for this symbol,
-    batch size, optimizer and number of workers; else PlanError. `plans` holds the plan of every graph made so
-    far by the graph's fingerprint.
+    segments, see `training_graph`. `merge` is that of `partition`. With `guard_buffers` a kernel that writes
+    outside its buffers is an error, and no buffers share memory. With `plan` it trains as that plan says,
+    which was made for this symbol, batch size, optimizer and number of workers; else PlanError. `plans` holds
+    the plan of every graph made so far by the graph's fingerprint.
     """
 
     def __init__(
@@ -365,11 +380,14 @@ class Module(module.TrainableModule):
         eager: bool = False,
         tf32: bool = False,
         detect_nan: bool = False,
+        guard_buffers: bool = False,
         memory: int | str | None = None,
         dtype: str = "float32",
         loss_scale: float | None = None,
         recompute: int = 1,
+        merge: bool = False,
     ) -> None:
+        self._merge = merge
         self._limit = parse_limit(memory, "memory", None)
         super().__init__(
             symbol,
@@ -383,6 +401,7 @@ class Module(module.TrainableModule):
                 eager,
                 tf32,
                 detect_nan,
+                guard_buffers,
                 None if self._limit == "unlimited" else self._limit,
                 dtype,
                 loss_scale,
@@ -407,10 +426,9 @@ class Module(module.TrainableModule):
 
     def _partition(self, graph: Graph, workers: int) -> PartitionedGraph:
         given = self._plan if any(map(graph.learns, graph.operations)) else None
-        graph = graph if given is None else rewrite(graph, workers, given)
         plan = given or self._searched_once(graph, workers)
         self.plans[plan.fingerprint] = plan
-        return lower(graph, plan)
+        return lower(rewrite(graph, workers, plan), plan)
 
     def _searched_once(self, graph: Graph, workers: int) -> Plan:
         """Search a plan in the first process, and send it to all others."""
@@ -418,11 +436,15 @@ class Module(module.TrainableModule):
             return self._searched(graph, workers)
         self.peers.agree({"the graph": graph.fingerprint})
         found = self.peers.text(lambda: encode_plan(self._searched(graph, workers)))
-        return decode_plan(found.encode()).of(graph)
+        return decode_plan(found.encode())
 
     def _searched(self, graph: Graph, workers: int) -> Plan:
         """Search a plan that fits. The workspace of kernels on cards is known only once they are prepared."""
-        needs = needs_of(graph)
-        if self._on_cards:
-            needs = Needs(needs.arena)
-        return find_plan_within(graph, workers, SearchSettings(self._method), self._limit, needs).plan
+
+        def search(each: Graph) -> Fitting:
+            needs = needs_of(each)
+            if self._on_cards:
+                needs = Needs(needs.arena)
+            return find_plan_within(each, workers, SearchSettings(self._method), self._limit, needs)
+
+        return (better_merged(graph, self._limit, search) if self._merge else search(graph)).plan

@@ -7,7 +7,7 @@ has examples.
 
 from __future__ import annotations
 
-from .dataflow.rewrites.encoders import Cast, PowerSgd, Rewrite
+from .dataflow.rewrites.encoders import Cast, PowerSgd, Rewrite, TopK
 from .partitioner.auto_sync import AutoSync, auto
 from .partitioner.methods.autodist import builders
 from .partitioner.methods.autodist.autodist_text import parse_autodist_text as parse_autodist
@@ -29,6 +29,7 @@ __all__ = [
     "Server",
     "Strategy",
     "Synchronisation",
+    "TopK",
     "auto",
     "builders",
     "compile",

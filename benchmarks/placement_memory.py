@@ -4,9 +4,10 @@
 
 *Limits*: `pardnn` for models on 2 to 16 devices, within 1.1, 1.25 and 1.5 times an even share of the arena of
 one device. A row says by how much the largest arena of the plan stays below the limit, or why the limit is
-refused. `shared` counts operations that are too large for a device, so that all share them. `least` is a
-bound on any placement that shares no more: the largest operation with what it reads and makes, or an even
-share of what lasts, or of what weights, their updates and states need on one worker.
+refused, and the processor seconds of the search for moves. `shared` counts operations that are too large for
+a device, so that all share them. `least` is a bound on any placement that shares no more: the largest
+operation with what it reads and makes, or an even share of what lasts, or of what weights, their updates and
+states need on one worker.
 
 *Batches*: the largest batch, of powers of two, for which the operations of a model fit 1 to 16 devices of 32
 GB, by ParDNN's placement and the exact planner, next to the paper's (ParDNN, table 4). *Ideal* is the largest
@@ -15,6 +16,7 @@ batch of one device, times the devices.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from functools import lru_cache, partial
 from typing import Any
@@ -78,12 +80,15 @@ def limits() -> Iterator[dict[str, Any]]:
             placing, schedule = placed(graph, devices, arenas)
             for share in SHARES:
                 limit = int(alone / devices * share)
+                begin = time.process_time()
+                row = _within(placing, schedule, graph, devices, arenas, limit)
                 yield {
                     "model": name,
                     "devices": devices,
                     "share": share,
                     "limit_bytes": limit,
-                    **_within(placing, schedule, graph, devices, arenas, limit),
+                    "search_seconds": round(time.process_time() - begin, 2),
+                    **row,
                 }
 
 

@@ -1,10 +1,12 @@
 """Synchronisation: the fast model against simulation, merged groups, and found strategies against builders.
 
-    python -m benchmarks.sync [--only ranking|groups|found|trials] [--save FILE]
+    python -m benchmarks.sync [--only ranking|measured|groups|found|trials|transfer] [--save FILE]
 
 *Ranking*: 200 strategies that AutoDist's guided sampler draws, on two simulated machines. `pairs` is the part
 of all pairs of different times that the fast model puts into the simulator's order. `ratio` has the least,
 the median and the largest predicted time over the simulated one.
+
+*Measured*: the same on this machine, against measured iterations, see `sync_measured`.
 
 *Groups*: all-reduces in groups of 1 to all variables, in the order of the graph, on clusters of table 1 of
 the paper. `merging` is the time of groups of 1 over that of the best size, `all` that of one group over it.
@@ -14,6 +16,10 @@ the paper. `merging` is the time of groups of 1 over that of the best size, `all
 
 *Trials*: the best time after a number of trials, by AutoDist's loop and by drawing at random, with three
 seeds, next to `auto`; and how well a ranker that was fitted for one graph ranks 40 strategies of others.
+
+*Transfer*: for each graph the part of pairs that a ranker puts in order which was fitted to strategies of all
+other graphs, next to one that was fitted to other strategies of the same graph. Times are relative to those
+of plain all-reduces.
 """
 
 from __future__ import annotations
@@ -38,6 +44,7 @@ from tofu.partitioner.methods.autodist.builders import BUILDERS, all_reduce
 from tofu.partitioner.methods.autodist.strategy import SyncStrategy
 
 from .record import Row, record_parts
+from .sync_measured import measured, pairs_in_order
 
 DRAWN = 200
 NETWORK_LATENCY, LOCAL_LATENCY = 14e-6, 5.7e-6
@@ -78,14 +85,6 @@ def modelled(graph: Graph, machine: Machine, workers: int) -> tuple[Candidates, 
     return trying, SyncModel(graph, machine, timeline)
 
 
-def right_pairs(predicted: np.ndarray, actual: np.ndarray) -> float:
-    """Return the part of all pairs of different times that are in the right order."""
-    first, second = np.triu_indices(len(actual), 1)
-    differ = actual[first] != actual[second]
-    right = (predicted[first] - predicted[second]) * (actual[first] - actual[second]) > 0
-    return float(right[differ].mean())
-
-
 def ranking() -> Iterator[Row]:
     for model, batch, machine, workers in (
         ("lenet", 64, "pcie-8", 4),
@@ -107,7 +106,7 @@ def ranking() -> Iterator[Row]:
             "machine": machine,
             "workers": workers,
             "strategies": DRAWN,
-            "pairs": round(right_pairs(predicted, actual), 4),
+            "pairs": round(pairs_in_order(predicted, actual)[0], 4),
             "ratio": [round(float(each), 3) for each in ratio],
             "fast_milliseconds_each": round(1e3 * (between - start) / DRAWN, 1),
             "simulated_milliseconds_each": round(1e3 * (time.process_time() - between) / DRAWN, 1),
@@ -192,5 +191,39 @@ def trials() -> Iterator[Row]:
         yield {"fitted_for": "alexnet", "ranks": model, "pairs": round(ranker.accuracy(rows, seconds), 4)}
 
 
+def transfer() -> Iterator[Row]:
+    machine, workers, half = tofu.machines.load("2x-k80-node"), 8, 40
+    rows, seconds = {}, {}
+    for model in ("mlp", "lenet", "alexnet", "vgg-11", "resnet-18"):
+        graph = graph_of(model, 64)
+        trying, fast = modelled(graph, machine, workers)
+        plain = trying.simulated(PLAIN, all_reduce(graph, workers, chunk_size=1))[0].seconds
+        draw = Random(700)
+        strategies = [sample(graph, workers, draw) for _ in range(2 * half)]
+        rows[model] = np.array([features(fast, each) for each in strategies])
+        seconds[model] = np.array([trying.simulated("drawn", each)[0].seconds / plain for each in strategies])
+    for model in rows:
+        others = [other for other in rows if other != model]
+        held_out = Ranker().fitted(
+            np.concatenate([rows[other] for other in others]),
+            np.concatenate([seconds[other] for other in others]),
+        )
+        own = Ranker().fitted(rows[model][:half], seconds[model][:half])
+        yield {
+            "ranks": model,
+            "fitted_for_others": round(held_out.accuracy(rows[model][half:], seconds[model][half:]), 4),
+            "fitted_for_it": round(own.accuracy(rows[model][half:], seconds[model][half:]), 4),
+            "strategies": half,
+        }
+
+
 if __name__ == "__main__":
-    record_parts({"ranking": ranking, "groups": groups, "found": found, "trials": trials}, __doc__)
+    parts = {
+        "ranking": ranking,
+        "measured": measured,
+        "groups": groups,
+        "found": found,
+        "trials": trials,
+        "transfer": transfer,
+    }
+    record_parts(parts, __doc__)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import importlib
 import sys
+from signal import SIGTERM
 from typing import Any
 
 import click
 
 from ..errors import TofuError
+from ..runtime.interrupts import Terminated, handled, terminate
 from . import ending
 from .options import examples
 
@@ -62,13 +64,14 @@ class _Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            done = super().invoke(ctx)
+            with handled((SIGTERM,), terminate):
+                done = super().invoke(ctx)
             if sys.__stdout__ is not None:  # it is None if the command began with it closed
                 sys.stdout.flush()
         except TofuError as error:
             raise ending.Mistake(str(error)) from error
-        except KeyboardInterrupt as error:
-            raise ending.Interrupted("") from error
+        except (KeyboardInterrupt, Terminated) as error:
+            raise ending.interrupted(error) from error
         except BrokenPipeError:
             ending.leave_closed_pipe()
         except MemoryError as error:

@@ -8,6 +8,7 @@ from typing import IO, Any, NoReturn
 
 import click
 
+from ..runtime.interrupts import Terminated
 from ..support.terminal_text import printable
 
 DONE = 0
@@ -15,6 +16,7 @@ REFUTED = 1
 MISTAKE = 2
 INTERRUPTED = 130
 CLOSED_PIPE = 141
+TERMINATED = 143
 
 STATUSES = {
     DONE: "done",
@@ -22,6 +24,7 @@ STATUSES = {
     MISTAKE: "a mistake in the command line, a file or the data, or a worker failed; one message says which",
     INTERRUPTED: "interrupted from the keyboard, 128 + SIGINT",
     CLOSED_PIPE: "whoever read the output has closed it, 128 + SIGPIPE",
+    TERMINATED: "terminated, 128 + SIGTERM",
 }
 """The meaning of each exit status."""
 
@@ -39,9 +42,22 @@ class Interrupted(click.ClickException):
     """Ctrl-C: says what is kept."""
 
     exit_code = INTERRUPTED
+    word = "interrupted"
 
     def show(self, file: IO[Any] | None = None) -> None:
-        click.echo(f"interrupted; {self.message}" if self.message else "interrupted", err=True)
+        click.echo(f"{self.word}; {self.message}" if self.message else self.word, err=True)
+
+
+class InterruptedBySystem(Interrupted):
+    """SIGTERM: says what is kept."""
+
+    exit_code = TERMINATED
+    word = "terminated"
+
+
+def interrupted(error: KeyboardInterrupt | Terminated, kept: str = "") -> Interrupted:
+    """Return the ending of a command that a signal has stopped."""
+    return (InterruptedBySystem if isinstance(error, Terminated) else Interrupted)(kept)
 
 
 def of_file(error: OSError) -> Mistake:

@@ -153,6 +153,16 @@ def recompute_option(default: int | None) -> Callable[[Command], Command]:
     )
 
 
+def merge_option(command: Command) -> Command:
+    """`--merge`."""
+    return click.option(
+        "--merge",
+        is_flag=True,
+        help="Search a plan as well for the graph in which operations that do the same to several tensors "
+        "are one, such as the products of all time steps with a weight; take it unless it costs more or does not fit.",
+    )(command)
+
+
 def dtype_option(default: str | None) -> Callable[[Command], Command]:
     """`--dtype`; None leaves it to a plan file."""
     return click.option(

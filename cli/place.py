@@ -36,15 +36,16 @@ def command(
     """
     from ..api import place
     from ..partitioner.methods.placement.graph_file import read_graph
-    from ..reports.files import check_writable, write_whole
+    from ..reports.files import check_writable
     from ..reports.placement import show
+    from ..support.saved_files import save_whole
     from .json_output import print_json
 
     if save is not None:
         check_writable(save)
     found = place(read_graph(graph), machine, workers, memory)
     if save is not None:
-        write_whole(save, found.text.encode())
+        save_whole(save, found.text.encode())
     if as_json:
         print_json(found.document)
         return

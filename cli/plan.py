@@ -21,6 +21,7 @@ from .options import (
     examples,
     json_option,
     machine_option,
+    merge_option,
     method_option,
     model_candidates,
     no_keep_option,
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
         "tofu plan alexnet --workers 4 --machine p100-node --method flexflow --proposals 500",
         "tofu plan rnn-6-4k --machine dgx-1-v100 --objective time",
         "tofu plan wresnet-50-4 --dtype bfloat16 --accumulate 4 --recompute 8",
+        "tofu plan lstm --merge",
         "tofu plan gpt-12-768 --accumulate 8 --unroll --machine dgx-1-v100",
         "tofu plan mlp --compare",
         "tofu plan wresnet-50-4 --report plan.html",
@@ -133,6 +135,7 @@ if TYPE_CHECKING:
 @accumulate_option(default=1)
 @unroll_option(default=False)
 @recompute_option(default=1)
+@merge_option
 @click.option("--save", type=click.Path(path_type=Path), help="Write the plan to this file.")
 @click.option(
     "--report",
@@ -168,6 +171,7 @@ def command(
     accumulate: int,
     unroll: bool,
     recompute: int,
+    merge: bool,
     save: Path | None,
     report: Path | None,
     as_json: bool,
@@ -180,6 +184,7 @@ def command(
     saved.
     """
     from ..partitioner.plans.origin import PlanOrigin
+    from ..partitioner.plans.plan import graph_of
     from ..reports.files import check_writable
     from .target import load_model
 
@@ -197,7 +202,7 @@ def command(
     request = Request.read(
         workers, pins, forbidden, layouts, machine, objective, memory, not no_replicate, not no_keep, feed
     ).drawing(seed, proposals, beta, seconds)
-    request = request.on_groups(groups)
+    request = request.on_groups(groups).merging(merge)
     loaded = load_model(model, batch, shapes)
     graph = loaded.training_graph(
         optimizer, dtype=dtype, accumulate=accumulate, unroll=unroll, recompute=recompute
@@ -206,9 +211,12 @@ def command(
         _compare(loaded.name, graph, request, as_json)
         return
     found = request.partition(graph, method) if as_json else watched(request, graph, method)
+    graph = graph_of(found.plan)
     request = dataclasses.replace(request, workers=found.plan.workers)
     facts, arenas, timeline = _gathered(loaded, graph, found, request)
     facts |= {"dtype": dtype, "accumulate": accumulate, "unroll": unroll, "recompute": recompute}
+    if merge:
+        facts["merged"] = found.plan.merged
     if as_json or report is not None:
         facts["messages"] = _messages(graph, found.plan)
     if front:
@@ -285,16 +293,16 @@ def _write_page(
     request: Request,
 ) -> None:
     """Write the plan's page, compared with the methods that take seconds."""
-    from ..reports.files import write_whole
     from ..reports.page import render
     from ..reports.page.data import Comparison, page_data
+    from ..support.saved_files import save_whole
 
     slow = slow_methods()
     entries, refused = compared(graph, request, without={*slow, found.method})
     left_out = {method: str(error) for method, error in refused.items()}
     left_out |= {method: "it may take minutes" for method in sorted(slow) if method != found.method}
     page = page_data(graph, found, facts, memory, Comparison(entries, left_out), timeline)
-    write_whole(path, render(page).encode())
+    save_whole(path, render(page).encode())
 
 
 def _compare(model: str, graph: Graph, request: Request, as_json: bool) -> None:

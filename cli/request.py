@@ -82,6 +82,10 @@ class Request:
         """Return the request with the groups of workers on which operations are placed."""
         return replace(self, settings=replace(self.settings, groups=groups))
 
+    def merging(self, merge: bool) -> Request:
+        """Return the request that may merge operations, or may not."""
+        return replace(self, settings=replace(self.settings, merge=merge))
+
     def drawing(self, seed: int, proposals: int | None, beta: float | None, seconds: float | None) -> Request:
         """Return the request with the seed and the budget of methods that draw."""
         from ..partitioner.plans.sampling import Sampling

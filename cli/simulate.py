@@ -58,9 +58,10 @@ def command(
     from ..machines import load
     from ..partitioner import lower
     from ..reports import timeline as report
-    from ..reports.files import check_writable, write_whole
+    from ..reports.files import check_writable
     from ..simulator import simulate
     from ..simulator.trace import trace_of
+    from ..support.saved_files import save_whole
     from .json_output import print_json
 
     if trace is not None:
@@ -69,7 +70,7 @@ def command(
     graph, plan = given.planned(context, target, model, workers, method)
     timeline = simulate(lower(graph, plan), found)
     if trace is not None:
-        write_whole(trace, trace_of(timeline.lanes))
+        save_whole(trace, trace_of(timeline.lanes))
     if as_json:
         print_json(report.facts(timeline))
         return

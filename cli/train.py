@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ..runtime.interrupts import Terminated
 from . import candidates
 from .data_options import data_options
-from .ending import Interrupted
+from .ending import interrupted
 from .options import (
     accumulate_option,
     check_unroll,
     dtype_option,
     examples,
     json_option,
+    merge_option,
     method_option,
     recompute_option,
     unroll_option,
@@ -74,7 +76,7 @@ if TYPE_CHECKING:
 @click.option(
     "--checkpoint",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Save the run in this folder, after every epoch and on Ctrl-C.",
+    help="Save the run in this folder, after every epoch, on Ctrl-C and on SIGTERM.",
 )
 @click.option("--resume", is_flag=True, help="Continue from the newest checkpoint in the folder.")
 @click.option(
@@ -97,9 +99,15 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Stop at the first operation whose result is not a number, and name it.",
 )
+@click.option(
+    "--guard-buffers",
+    is_flag=True,
+    help="Stop at an operation that writes outside its buffers, and name it; needs more memory.",
+)
 @accumulate_option(default=1)
 @unroll_option(default=False)
 @recompute_option(default=1)
+@merge_option
 @click.option(
     "--device",
     type=click.Choice(["cpu", "gpu"]),
@@ -142,9 +150,11 @@ def command(
     method: str,
     plan_file: Path | None,
     detect_nan: bool,
+    guard_buffers: bool,
     accumulate: int,
     unroll: bool,
     recompute: int,
+    merge: bool,
     device: str,
     run_in: ProcessOptions,
     eager: bool,
@@ -174,6 +184,8 @@ def command(
         raise click.UsageError("--hold-out, --steps, --level, --vocabulary and --resize need --data")
     if resume and checkpoint is None:
         raise click.UsageError("--resume needs --checkpoint, the folder to continue from")
+    if device == "gpu" and guard_buffers:
+        raise click.UsageError("--guard-buffers needs --device cpu")
     if device == "cpu" and (eager or tf32):
         raise click.UsageError("--eager and --tf32 need --device gpu")
     check_unroll(accumulate, unroll)
@@ -194,9 +206,11 @@ def command(
         method,
         plan,
         detect_nan,
+        guard_buffers,
         accumulate,
         unroll,
         recompute,
+        merge,
         memory,
         checkpoint,
         resume,
@@ -208,8 +222,8 @@ def command(
     with Several(_reports(screen, as_json, log, plot, appended) if first else []) as reports:
         try:
             run.train(reports, screen)
-        except KeyboardInterrupt as error:
-            raise Interrupted(run.kept()) from error
+        except (KeyboardInterrupt, Terminated) as error:
+            raise interrupted(error, run.kept()) from error
 
 
 def _screen(as_json: bool) -> Screen | None:

@@ -109,6 +109,9 @@ class Run:
     detect_nan: bool
     """Whether every result is checked for NaN."""
 
+    guard_buffers: bool
+    """Whether writing outside of buffers is an error."""
+
     accumulate: int
     """The number of micro-batches in one update."""
 
@@ -117,6 +120,9 @@ class Run:
 
     recompute: int
     """The number of segments whose activations are computed again."""
+
+    merge: bool
+    """Whether operations that do the same to several tensors may be one."""
 
     memory: str | None
     """The memory that each worker may use, such as `2GB`; None for any."""
@@ -228,12 +234,14 @@ class Run:
             plan=self.plan,
             seed=self.seed,
             detect_nan=self.detect_nan,
+            guard_buffers=self.guard_buffers,
             memory=self.memory,
             eager=self.devices.eager,
             tf32=self.devices.tf32,
             dtype=self.devices.dtype,
             loss_scale=self.devices.loss_scale,
             recompute=self.recompute,
+            merge=self.merge,
         )
 
     def _start(self, executor: Executor, steps: int) -> Start:

@@ -1,8 +1,9 @@
-"""Passes over operations in execution order: drop the dead ones, move weight updates forward."""
+"""Passes over operations: drop the dead ones, move weight updates forward, order by what each waits for."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from heapq import heapify, heappop, heappush
 
 from .graph import Operation, Phase, Tensor
 
@@ -54,4 +55,40 @@ def hoist_updates(tensors: Sequence[Tensor], operations: Sequence[Operation]) ->
     for position, operation in enumerate(others):
         ordered.append(operation)
         ordered.extend(slots[position + 1])
+    return ordered
+
+
+def dependency_order(
+    tensors: Sequence[Tensor], operations: Sequence[Operation], places: Sequence[int]
+) -> list[Operation]:
+    """Order operations so that each comes after those that it waits for, and those of low places early.
+
+    An operation waits for the makers of its inputs, and for all readers of a tensor that it overwrites.
+    """
+    made = {output: number for number, each in enumerate(operations) for output in each.outputs}
+    readers: dict[int, list[int]] = {}
+    for number, operation in enumerate(operations):
+        for index in operation.inputs:
+            readers.setdefault(index, []).append(number)
+    waits: list[set[int]] = []
+    for number, operation in enumerate(operations):
+        found = {made[index] for index in operation.inputs if index in made}
+        for index in operation.outputs:
+            found.update(readers.get(alias, ()) if (alias := tensors[index].alias) is not None else ())
+        waits.append(found - {number})
+    followers: list[list[int]] = [[] for _ in operations]
+    for number, found in enumerate(waits):
+        for each in found:
+            followers[each].append(number)
+    missing = [len(found) for found in waits]
+    ready = [(places[number], number) for number, count in enumerate(missing) if not count]
+    heapify(ready)
+    ordered: list[Operation] = []
+    while ready:
+        _, number = heappop(ready)
+        ordered.append(operations[number])
+        for each in followers[number]:
+            missing[each] -= 1
+            if not missing[each]:
+                heappush(ready, (places[each], each))
     return ordered

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..errors import MachineError, PlanError
 from ..operators.kernels_version import kernels_version
-from ..support.atomic_files import write_whole
+from ..support.saved_files import save_whole
 from ..support.strict_documents import expect_keys, number_between, read_document, typed, typed_object
 from .profile import AnyHost, CardHost, EngineTimes, Host, MeasuredTime, Profile, Sizes, WakeTime
 
@@ -60,10 +60,8 @@ def save_profile(profile: Profile, path: Path) -> None:
         "measured_on": asdict(profile.host),
         "engines": [_engine_document(each) for each in profile.engines],
     }
-    try:
-        write_whole(path, (json.dumps(document, separators=(",", ":")) + "\n").encode())
-    except OSError as error:
-        raise MachineError(f"cannot write the profile {str(path)!r}: {error.strerror}") from error
+    text = json.dumps(document, separators=(",", ":")) + "\n"
+    save_whole(path, text.encode(), "the profile", MachineError)
 
 
 def _engine_document(times: EngineTimes) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..errors import MachineError
-from ..support.atomic_files import write_whole
+from ..support.saved_files import save_whole
 from .machine import Machine
 
 
@@ -16,10 +16,7 @@ def save_machine(machine: Machine, path: Path) -> None:
     """
     if path.suffix not in (".yaml", ".yml"):
         raise MachineError(f"{str(path)!r} is not the name of a machine file; it must end in .yaml or .yml")
-    try:
-        write_whole(path, machine_text(machine).encode())
-    except OSError as error:
-        raise MachineError(f"cannot write the machine file {str(path)!r}: {error.strerror}") from error
+    save_whole(path, machine_text(machine).encode(), "the machine file", MachineError)
 
 
 def machine_text(machine: Machine) -> str:

@@ -1,4 +1,4 @@
-"""Write reports whole or not at all, and check before the work that the file can be written."""
+"""Check before the work that the files of its results can be written."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import os
 from pathlib import Path
 
 from ..errors import TofuError
-from ..support import atomic_files
 
 
 def check_writable(path: Path) -> None:
@@ -29,11 +28,3 @@ def check_folder(path: Path) -> None:
         raise TofuError(f"cannot write to {str(path)!r}: {str(there)!r} is not a folder")
     if not os.access(there, os.W_OK | os.X_OK):
         raise TofuError(f"cannot write to {str(path)!r}: the folder {str(there)!r} is not writable")
-
-
-def write_whole(path: Path, data: bytes) -> None:
-    """Write as `tofu.support.atomic_files.write_whole`. Raises TofuError if that fails."""
-    try:
-        atomic_files.write_whole(path, data)
-    except OSError as error:
-        raise TofuError(f"cannot write {str(path)!r}: {error.strerror}") from error

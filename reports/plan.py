@@ -24,6 +24,12 @@ from .units import format_bytes, format_seconds
 LARGEST = 10
 
 
+_MERGED = {
+    True: "operations that do the same to several tensors are one",
+    False: "operations are not merged: the plan of the merged graph costs more, or needs more memory",
+}
+
+
 def show(graph: Graph, plan: Plan, facts: dict[str, Any], memory: MemoryPlan) -> None:
     """Print the plan. `facts` are the figures that `tofu plan --json` prints."""
     console = wide_console()
@@ -35,6 +41,8 @@ def show(graph: Graph, plan: Plan, facts: dict[str, Any], memory: MemoryPlan) ->
     )
     if facts["accumulate"] > 1 and not facts["unroll"]:
         console.print("bytes are those of the last micro-batch, which updates; the others move no more")
+    if "merged" in facts:
+        console.print(_MERGED[facts["merged"]])
     console.print(_steps(plan))
     if plan.cost_bytes:
         console.print(_contributors(graph, plan))

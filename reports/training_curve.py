@@ -9,7 +9,8 @@ from types import TracebackType
 
 from ..errors import DataError, TofuError
 from ..runtime.progress import Epoch, Progress
-from .files import check_writable, write_whole
+from ..support.saved_files import save_whole
+from .files import check_writable
 from .training import Report, Start
 
 SUFFIXES = (".png", ".svg", ".pdf")
@@ -79,4 +80,4 @@ class Curve(Report):
         axes.legend()
         drawn = BytesIO()
         figure.savefig(drawn, format=self._path.suffix[1:].lower(), dpi=120)
-        write_whole(self._path, drawn.getvalue())
+        save_whole(self._path, drawn.getvalue())

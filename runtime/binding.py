@@ -101,6 +101,7 @@ class Binding(Closeable):
         self._recompute = run.recompute
         self._lower = lower
         self._detect_nan = run.detect_nan
+        self._guard_buffers = run.guard_buffers
         self._memory_bytes = run.memory_bytes
         self._parameters = Parameters(symbol, run.initializer or Xavier(), run.seed, run.parameters)
         self._training: _Bound | None = None
@@ -222,6 +223,7 @@ class Binding(Closeable):
         return Executor(
             partitioned,
             detect_nan=self._detect_nan,
+            guard_buffers=self._guard_buffers,
             memory_limit=self._memory_limit(),
             make_engine=self._make_engine,
         )

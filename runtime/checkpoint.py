@@ -40,6 +40,10 @@ class Checkpoint:
     """Everything else, as JSON values."""
 
 
+class OtherVersion(DataError):
+    """A checkpoint is of another format; it is not damaged, so none is read in place of it."""
+
+
 class CheckpointFolder:
     """A folder of checkpoints, numbered; the newest two that are known to be good are kept.
 
@@ -139,11 +143,16 @@ class CheckpointFolder:
         return path
 
     def load(self) -> Checkpoint:
-        """Return the newest good checkpoint. Raises DataError if there is none."""
+        """Return the newest good checkpoint.
+
+        Raises DataError if there is none, or if a newer one is of another format.
+        """
         refused: list[str] = []
         for path in reversed(self.paths()):
             try:
                 checkpoint = read(path)
+            except OtherVersion:
+                raise
             except DataError as error:
                 refused.append(str(error))
                 continue
@@ -189,12 +198,20 @@ def read(path: Path) -> Checkpoint:
         with safe_open(path, "numpy") as file:
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118, not a mapping
-        if (found := metadata.get("tofu_format")) != str(FORMAT):
-            raise DataError(f"checkpoint {path} has format {found}, expected {FORMAT}")
+        found = metadata.get("tofu_format", "none")
+        if found != str(FORMAT):
+            kind = OtherVersion if found.isdecimal() else DataError
+            raise kind(
+                f"checkpoint {path} has format {found}, but this version of Tofu reads {FORMAT}; use the "
+                "version that saved it, or another folder"
+            )
         state = metadata["state"]
         if _digest(tensors, state) != metadata["sha256"]:
             raise DataError(f"checkpoint {path} is damaged: its contents do not match its checksum")
-        return Checkpoint(tensors, json.loads(state))
+        values = json.loads(state)
+        if not isinstance(values, dict):
+            raise DataError(f"checkpoint {path} is damaged: its state is not an object")
+        return Checkpoint(tensors, values)
     except (SafetensorError, OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise DataError(f"checkpoint {path} is damaged: {type(error).__name__}: {error}") from error
 

@@ -58,6 +58,8 @@ def _on_processor(threads: int | None) -> MakeEngine:
 
 def _on_cards(cards: tuple[int, ...], eager: bool, tf32: bool) -> MakeEngine:
     def make(partitioned: PartitionedGraph, memory: MemoryPlan, watch: Watch) -> Engine:
+        if watch.guard_buffers:
+            raise ExecutionError("guard_buffers watches workers on the processor; run this on cpu devices")
         from ..programs.schedule import schedule
         from .cuda.cupy_machine import CupyMachine
         from .cuda.engine import CudaEngine

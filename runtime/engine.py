@@ -65,5 +65,8 @@ class Watch:
     detect_nan: bool = False
     """Whether an instruction fails if its result holds NaN."""
 
+    guard_buffers: bool = False
+    """Whether an instruction fails if it writes outside its buffers; the memory plan has bands then."""
+
 
 MakeEngine = Callable[[PartitionedGraph, MemoryPlan, Watch], Engine]

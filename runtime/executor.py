@@ -12,6 +12,7 @@ from ..dataflow.element_types import host_type
 from ..dataflow.graph import Graph, Tensor
 from ..errors import DataError, ExecutionError, ShapeError
 from ..operators.kernels.kernel import Array
+from ..programs.guarded_memory import guarded_memory
 from ..programs.memory import plan_memory
 from ..programs.program import PartitionedGraph
 from ..support.wording import alternatives
@@ -34,9 +35,10 @@ class Executor(Closeable):
 
     `memory` is the memory plan. `make_engine` makes the engine; without it, the processor's engine runs with
     `threads` threads. No worker may be without progress for `watchdog_seconds`. If `timed`, every instruction
-    is measured. If `detect_nan`, NaN in a result is an error of the operation that made it. If the workers
-    need more than `memory_limit`, ExecutionError is raised before anything runs. Use the executor as a
-    context manager, or call `close`.
+    is measured. If `detect_nan`, NaN in a result is an error of the operation that made it. If
+    `guard_buffers`, no buffers share memory, and writing outside of them is an error. If the workers need
+    more than `memory_limit`, ExecutionError is raised before anything runs. Use the executor as a context
+    manager, or call `close`.
     """
 
     def __init__(
@@ -47,11 +49,14 @@ class Executor(Closeable):
         watchdog_seconds: float = WATCHDOG_SECONDS,
         timed: bool = False,
         detect_nan: bool = False,
+        guard_buffers: bool = False,
         memory_limit: MemoryLimit | None = None,
         make_engine: MakeEngine | None = None,
     ) -> None:
         self.partitioned = partitioned
         self.memory = plan_memory(partitioned)
+        if guard_buffers:
+            self.memory = guarded_memory(partitioned, self.memory)
         if memory_limit is not None:
             memory_limit.check(self.memory)
         self._tensors = {tensor.name: tensor for tensor in partitioned.graph.tensors}
@@ -59,7 +64,7 @@ class Executor(Closeable):
         self._lasting.update(partitioned.graph.outputs)
         self._seconds = StepSeconds(partitioned) if timed else None
         make = make_engine or engine_on((), threads=threads)
-        watch = Watch(watchdog_seconds, self._seconds, detect_nan)
+        watch = Watch(watchdog_seconds, self._seconds, detect_nan, guard_buffers)
         self._engine = make(partitioned, self.memory, watch)
         self._use = SoleUse("this executor")
         if memory_limit is not None:

@@ -27,6 +27,7 @@ from ..programs.schedule import LaneOf, Schedule
 from ..support.processors import processors
 from .collectives import Step
 from .engine import Watch
+from .guard_bands import GuardBands
 from .nan_watch import watched
 from .preparation import Buffers, PreparedSteps, allocate, buffers_in, place_of, prepare
 from .step_threads import StepFailed, StepsHang, Team, ThreadStep
@@ -69,6 +70,7 @@ class NumpyEngine:
     `sharing` is the number of processes that share this machine's processors.
 
     Measuring instructions costs two calls of the clock for each. Watching for NaN reads all results again.
+    Guarding buffers needs a memory plan with bands.
     """
 
     def __init__(
@@ -98,6 +100,10 @@ class NumpyEngine:
             messages[worker] if worker in messages else prepare(partitioned, self.buffers, worker)
             for worker in range(partitioned.workers)
         ]
+        self._guards = {
+            worker: GuardBands(partitioned, memory, arenas, worker)
+            for worker in (local if watch.guard_buffers else ())
+        }
         self._gate = UpdateGate(partitioned)
         self._steps = [self._steps_of(worker, watch) for worker in range(partitioned.workers)]
         self._traffic = [prepared.traffic for prepared in self._prepared]
@@ -152,6 +158,7 @@ class NumpyEngine:
         except BaseException:
             self._failure = f"interrupted in iteration {self.iterations}"
             raise
+        self._check_guards()
         self.iterations += 1
 
     def write(self, worker: int, buffer: int, values: Array) -> None:
@@ -173,8 +180,18 @@ class NumpyEngine:
             return self._gate.passed(worker, steps)
         if watch.detect_nan:
             steps = watched(self._partitioned, self.buffers, worker, steps)
+        if worker in self._guards:
+            steps = self._guards[worker].watched(steps)
         steps = self._gate.passed(worker, steps)
         return steps if watch.seconds is None else watch.seconds.timed(worker, steps)
+
+    def _check_guards(self) -> None:
+        """Raise ExecutionError if an instruction wrote to memory far from its buffers."""
+        for worker, guard in self._guards.items():
+            if (damage := guard.damage()) is not None:
+                place = f"worker {worker}, iteration {self.iterations}"
+                self._failure = f"{place}: an operation that does not use this buffer overwrote {damage}"
+                raise ExecutionError(self._failure)
 
     def _is_stand_in(self, worker: int) -> bool:
         return self._stand_ins is not None and worker >= self._stand_ins.first

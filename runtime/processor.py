@@ -10,6 +10,7 @@ import platform
 import re
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from importlib.metadata import version
 from itertools import pairwise
@@ -20,11 +21,13 @@ from time import perf_counter
 import numpy as np
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
+from ..errors import ExecutionError
 from ..machines.device_kind import DeviceKind
 from ..machines.machine import Level, Machine
 from ..machines.profile import Host
 from ..operators.kernels_version import kernels_version
 from ..support.processors import processors
+from .started_threads import start_all
 from .step_threads import Team, ThreadStep
 
 SQUARE = 1024
@@ -122,15 +125,19 @@ def _together(works: list[Callable[[], Callable[[], object]]]) -> float:
     def measure(prepare: Callable[[], Callable[[], object]]) -> None:
         run = prepare()
         run()
-        for _ in range(ROUNDS):
-            start.wait()
-            begin = perf_counter()
-            run()
-            taken.append(perf_counter() - begin)
+        with suppress(threading.BrokenBarrierError):
+            for _ in range(ROUNDS):
+                start.wait()
+                begin = perf_counter()
+                run()
+                taken.append(perf_counter() - begin)
 
     threads = [threading.Thread(target=measure, args=(work,)) for work in works]
-    for thread in threads:
-        thread.start()
+    try:
+        start_all(threads)
+    except ExecutionError:
+        start.abort()
+        raise
     for thread in threads:
         thread.join()
     return median(taken)

@@ -6,7 +6,19 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from ..errors import PlanError
+from ..support.strict_documents import (
+    any_number,
+    expect_keys,
+    finite_number,
+    number_between,
+    typed,
+    typed_object,
+)
 from .metrics import Tally
+
+MOST_STEPS = 1 << 62
+"""The largest number of steps, batches or rows that a state may hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +110,52 @@ class Standing:
             "history": [asdict(epoch) for epoch in self.history],
         }
 
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Restore the state of `to_json`; the metrics must be the same."""
-        self.rate_step, self.batch, self.seconds = state["rate_step"], state["batch"], state["seconds"]
-        for tally, (total, rows) in zip(self.tallies, state["tallies"], strict=True):
+    def restore(self, state: object) -> None:
+        """Restore the state of `to_json`; the metrics must be the same.
+
+        Raises PlanError naming the entry if the state is of another form, and changes nothing then.
+        """
+        found = typed_object(state, "standing")
+        expect_keys(found, ("rate_step", "batch", "seconds", "tallies", "history"), "standing")
+        rate_step = number_between(found["rate_step"], "rate_step", 0, MOST_STEPS)
+        batch = number_between(found["batch"], "batch", 0, MOST_STEPS)
+        seconds = finite_number(found["seconds"], "seconds")
+        tallies = typed(found["tallies"], list, "tallies")
+        if len(tallies) != len(self.tallies):
+            raise PlanError(
+                f"tallies has {len(tallies)} entries, but the run has {len(self.tallies)} metrics"
+            )
+        counted = [_counted(each, f"tallies[{place}]") for place, each in enumerate(tallies)]
+        history = [
+            _epoch(each, f"history[{place}]", place)
+            for place, each in enumerate(typed(found["history"], list, "history"))
+        ]
+        self.rate_step, self.batch, self.seconds, self.history = rate_step, batch, seconds, history
+        for tally, (total, rows) in zip(self.tallies, counted, strict=True):
             tally.total, tally.rows = total, rows
-        self.history = [Epoch(**epoch) for epoch in state["history"]]
+
+
+def _counted(value: object, place: str) -> tuple[float, int]:
+    """Return the total and the rows of a tally."""
+    pair = typed(value, list, place)
+    if len(pair) != 2:
+        raise PlanError(f"{place} has {len(pair)} entries; it must have a total and a number of rows")
+    return any_number(pair[0], place), number_between(pair[1], place, 0, MOST_STEPS)
+
+
+def _epoch(value: object, place: str, number: int) -> Epoch:
+    """Return a finished epoch."""
+    found = typed_object(value, place)
+    expect_keys(found, ("number", "training", "evaluation", "seconds"), place)
+    metrics = {
+        kind: {
+            name: any_number(measured, f"{place}.{kind}.{name}")
+            for name, measured in typed_object(found[kind], f"{place}.{kind}").items()
+        }
+        for kind in ("training", "evaluation")
+    }
+    return Epoch(
+        number_between(found["number"], f"{place}.number", number, number),
+        **metrics,
+        seconds=finite_number(found["seconds"], f"{place}.seconds"),
+    )

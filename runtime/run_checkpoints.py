@@ -8,7 +8,7 @@ from typing import Any
 
 from ..dataflow.graph import Role
 from ..dataflow.optimizer import Optimizer
-from ..errors import DataError
+from ..errors import DataError, PlanError
 from .checkpoint import Checkpoint
 from .data import Batches
 from .executor import Executor
@@ -50,7 +50,7 @@ class Keeper:
                     f"'{tensor.name}' has shape {tensor.shape} in this model but {there}; "
                     "use the same model, or another folder"
                 )
-        made, asked = _flat(found.state["settings"]), _flat(self._settings)
+        made, asked = _flat(self._entry(found, "settings")), _flat(self._settings)
         for name in {**asked, **made}:
             if made.get(name) != asked.get(name):
                 raise DataError(
@@ -64,9 +64,26 @@ class Keeper:
                 f"tensor '{min(different)}' is {side}, which was saved by a different model; "
                 "use the same model, or another folder"
             )
+        try:
+            standing.restore(self._entry(found, "standing"))
+        except PlanError as error:
+            raise self._unlike(str(error)) from error
         for name, array in found.tensors.items():
             self._executor.write(name, array)
-        standing.restore(found.state["standing"])
+
+    def _entry(self, found: Checkpoint, key: str) -> dict[str, Any]:
+        """Return an entry of a checkpoint's state."""
+        entry = found.state.get(key)
+        if not isinstance(entry, dict):
+            raise self._unlike(f"its entry '{key}' is missing or not an object")
+        return entry
+
+    def _unlike(self, reason: str) -> DataError:
+        """Return the error for a state of another form."""
+        return DataError(
+            f"the checkpoint in {self._folder.folder} does not hold a run of this version of Tofu: {reason}; "
+            "use the version that saved it, or another folder"
+        )
 
     def save(self, standing: Standing) -> None:
         """Save a checkpoint of the executor's tensors.

@@ -35,6 +35,9 @@ class RunSettings:
     detect_nan: bool = False
     """Whether the first NaN in a result is an error that names its operation."""
 
+    guard_buffers: bool = False
+    """Whether writing outside of buffers is an error that names the operation."""
+
     memory_bytes: int | None = None
     """The most that a worker may hold for training and evaluation together.
 
@@ -58,6 +61,7 @@ class RunSettings:
             "the dtype": self.dtype,
             "the loss scale": self.loss_scale,
             "detect_nan": self.detect_nan,
+            "guard_buffers": self.guard_buffers,
             "the memory of a worker": self.memory_bytes,
             "recompute": self.recompute,
         }

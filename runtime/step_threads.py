@@ -12,6 +12,10 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from threading import Thread
+
+from ..errors import ExecutionError
+from .started_threads import start_all
 
 Step = Callable[[], None]
 
@@ -95,7 +99,7 @@ def group(tasks: Sequence[Sequence[ThreadStep]]) -> tuple[tuple[_Group, ...], ..
 
 
 class Team:
-    """Persistent threads, one for each list of tasks.
+    """Persistent threads, one for each list of tasks. Raises ExecutionError if one cannot be started.
 
     `run` runs one iteration; `close` ends the threads. After a failed or interrupted iteration the team is
     broken and must not run again.
@@ -116,11 +120,14 @@ class Team:
         self._working = 0
         self._gate = threading.Condition()
         self._threads = [
-            threading.Thread(target=self._serve, args=(index,), name=f"tofu-worker-{index}", daemon=True)
+            Thread(target=self._serve, args=(index,), name=f"tofu-worker-{index}", daemon=True)
             for index in range(count)
         ]
-        for thread in self._threads:
-            thread.start()
+        try:
+            start_all(self._threads)
+        except ExecutionError:
+            self.close()
+            raise
 
     def run(self) -> None:
         """Run every task once.
@@ -149,7 +156,7 @@ class Team:
         self._closed = True
         self._stop()
         deadline = time.monotonic() + JOIN_SECONDS
-        for thread in self._threads:
+        for thread in filter(Thread.is_alive, self._threads):
             thread.join(max(deadline - time.monotonic(), 0))
 
     def _await_threads(self) -> None:

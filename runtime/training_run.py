@@ -11,7 +11,7 @@ from typing import Protocol
 from ..dataflow.optimizer import Optimizer
 from .data import Batch, Batches, checked
 from .executor import Executor
-from .interrupts import Interrupts
+from .interrupts import Interrupts, stop
 from .learning_rate import LearningRate, fed_rate
 from .metrics import Metric, Tally
 from .peers import Peers
@@ -74,13 +74,13 @@ class TrainingRun:
         """Train the remaining epochs; return them and the earlier ones.
 
         If there is a keeper, the run is saved after every epoch, and when it is interrupted from the
-        keyboard.
+        keyboard or terminated.
         """
         with Interrupts(deferred=keeper is not None) as interrupts:
             while self.standing.epoch < self.epochs:
                 self._train_epoch(keeper, interrupts)
-                if keeper is not None and self.peers.any(interrupts.requested):
-                    raise KeyboardInterrupt
+                if keeper is not None:
+                    self._stop_if_asked(interrupts)
         return self.standing.history
 
     def _train_epoch(self, keeper: Keeper | None, interrupts: Interrupts) -> None:
@@ -91,7 +91,7 @@ class TrainingRun:
             if keeper is not None and self.peers.any(interrupts.requested):
                 standing.seconds = time.perf_counter() - started
                 keeper.save(standing)
-                raise KeyboardInterrupt
+                self._stop_if_asked(interrupts)
         evaluation = {} if self.held_out is None else self.module.score(self.held_out, self.metrics)
         standing.seconds = time.perf_counter() - started
         finished = standing.finish(evaluation)
@@ -99,6 +99,11 @@ class TrainingRun:
             keeper.save(standing)
         if self.on_epoch is not None:
             self.on_epoch(finished)
+
+    def _stop_if_asked(self, interrupts: Interrupts) -> None:
+        """Raise KeyboardInterrupt or Terminated, the same in all processes, if one was asked to stop."""
+        if self.peers.any(interrupts.requested):
+            raise stop(self.peers.any(interrupts.terminated))
 
     def _step(self, batch: Batch) -> None:
         standing, begun = self.standing, time.perf_counter()

@@ -12,8 +12,8 @@ from pathlib import Path
 from ..dataflow.graph import Graph
 from ..machines.machine import Machine
 from ..programs.program import Lane, PartitionedGraph
-from ..support.atomic_files import write_whole
 from ..support.notebook_display import NotebookDisplay
+from ..support.saved_files import save_whole
 from .deciding_path import deciding_path
 from .iteration_jobs import IterationJobs, JobKind
 from .jobs import Jobs, Moments, run
@@ -218,9 +218,9 @@ class Timeline(NotebookDisplay):
     def save_trace(self, path: str | PathLike[str]) -> None:
         """Write the lanes in Chrome's trace format, which https://ui.perfetto.dev and chrome://tracing open.
 
-        Raises OSError.
+        Raises TofuError if the file cannot be written.
         """
-        write_whole(Path(path), trace_of(self.lanes))
+        save_whole(Path(path), trace_of(self.lanes), "the trace")
 
     def _spans(self) -> Iterable[tuple[int, LaneSpan, Sequence[int]]]:
         """Yield the last job of each span, the span, and the directions of links that it occupies."""

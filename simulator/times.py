@@ -192,6 +192,12 @@ class ProfiledTimes:
             return 0, "estimated"
         return self._look_up(kind, sizes, amounts, self._transfer_units)
 
+    def transfer_units(self, kind: str) -> UnitTimes | None:
+        """Return the seconds of a piece of a kind of transfers, of a byte that is touched, and of a byte from
+        elsewhere; None if no transfer of that kind was measured.
+        """
+        return self._fitted(kind, self._transfer_units) if kind in self.measured.kinds else None
+
     def _units_of(self, operation: Operation, work: BoxWork) -> tuple[float, float, float]:
         """Return the estimated seconds of a start, an operation and a byte."""
         per_byte = 1 / self._kind.bytes_per_second
@@ -205,10 +211,15 @@ class ProfiledTimes:
         known = self.measured.kinds[kind]
         if sizes in known:
             return _nanoseconds(known[sizes].seconds), "measured"
+        return _nanoseconds(self._fitted(kind, units).seconds(amounts)), "fitted"
+
+    def _fitted(self, kind: str, units: Sequence[float]) -> UnitTimes:
+        """Return the seconds of units of a measured kind; `units` are estimated ones."""
         if kind not in self._fits:
+            known = self.measured.kinds[kind]
             rows = [each.amounts for each in known.values()]
             self._fits[kind] = fit(rows, [each.seconds for each in known.values()], units)
-        return _nanoseconds(self._fits[kind].seconds(amounts)), "fitted"
+        return self._fits[kind]
 
 
 class TimesOfTasks:

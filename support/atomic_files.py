@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -29,21 +32,37 @@ class Files:
         path.unlink(missing_ok=True)
 
     def write_whole(self, path: Path, temporary: Path, data: bytes) -> None:
-        """Write a file under a temporary name, then rename it; afterwards it is on the disk."""
-        self.write(temporary, data)
-        self.sync(temporary)
-        self.rename(temporary, path)
-        self.sync_folder(path.parent)
+        """Write a file under a temporary name, then rename it; afterwards it is on the disk.
+
+        If that fails, the temporary file is removed, because it may fill the disk.
+        """
+        try:
+            self.write(temporary, data)
+            self.sync(temporary)
+            self.rename(temporary, path)
+            self.sync_folder(path.parent)
+        except BaseException:
+            with suppress(OSError):
+                self.remove(temporary)
+            raise
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write a whole file, or leave the previous one unchanged. Raises OSError."""
-    files = Files()
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.temporary")
+    """Write a whole file, or leave the previous one unchanged.
+
+    Raises OSError, also for an impossible name, and for a pipe or a device, which is not replaced.
+    """
     try:
-        files.write_whole(path, temporary, data)
-    finally:
-        files.remove(temporary)
+        replaced = path.stat().st_mode
+    except FileNotFoundError:
+        replaced = stat.S_IFREG
+    except ValueError as error:
+        raise OSError(errno.EINVAL, f"not a name of a file: {error}", repr(str(path))) from None
+    if stat.S_ISDIR(replaced):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if not stat.S_ISREG(replaced):
+        raise OSError(errno.EINVAL, "not a regular file but a pipe, socket or device", str(path))
+    Files().write_whole(path, path.with_name(f".{path.name}.{os.getpid()}.temporary"), data)
 
 
 def _sync(path: Path, flags: int) -> None:

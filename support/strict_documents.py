@@ -159,6 +159,24 @@ def number_between(value: object, place: str | DocumentPlace, lowest: int, highe
     return number
 
 
+def any_number(value: object, place: str | DocumentPlace) -> float:
+    """Return a number, which may be infinite or NaN. Raises PlanError if the value is not one."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise PlanError(f"{place} is {_shown(value)}; it must be a number")
+    try:
+        return float(value)
+    except OverflowError:
+        raise PlanError(f"{place} is too large for a number") from None
+
+
+def finite_number(value: object, place: str | DocumentPlace) -> float:
+    """Return a finite number of at least 0. Raises PlanError if the value is not one."""
+    number = any_number(value, place)
+    if not (math.isfinite(number) and number >= 0):
+        raise PlanError(f"{place} is {number}; it must be finite and at least 0")
+    return number
+
+
 def expect_keys(
     entry: dict[str, object],
     keys: tuple[str, ...],

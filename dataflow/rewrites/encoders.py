@@ -37,7 +37,25 @@ class PowerSgd:
             raise GraphError(f"a gradient cannot have rank {self.rank}; use 1 or more")
 
 
-Encoder = Cast | PowerSgd
+@dataclass(frozen=True, slots=True)
+class TopK:
+    """Exchange the largest elements of each worker's gradient, and keep the others for the next."""
+
+    elements: int | float
+    """The number of elements, or a share of all elements from 0 to 1, which is rounded up."""
+
+    def __post_init__(self) -> None:
+        """Raise GraphError for a number below 1, and for a share that is not between 0 and 1."""
+        if isinstance(self.elements, int):
+            if self.elements < 1:
+                raise GraphError(f"{self.elements} elements cannot be exchanged; use 1 or more")
+        elif not 0 < self.elements < 1:
+            raise GraphError(
+                f"a share of {self.elements} elements cannot be exchanged; use one between 0 and 1"
+            )
+
+
+Encoder = Cast | PowerSgd | TopK
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +75,16 @@ class Rewrite:
         """Raise GraphError for a negative delay."""
         if self.delay < 0:
             raise GraphError(f"a gradient cannot be delayed by {self.delay} iterations; use 0 or more")
+
+    @property
+    def of_samples(self) -> bool:
+        """Whether it takes a gradient from each worker, of that worker's samples."""
+        return self.encoder is not None or self.parts is not None
+
+    @property
+    def sums_where_held(self) -> bool:
+        """Whether everyone who holds the gradient sums it, from what all workers send."""
+        return isinstance(self.encoder, TopK)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,9 +25,10 @@ from ...operators.stages.bound_operator import BoundOperator
 from ...operators.stages.stage import derived
 from ...tdl import ast
 from ...tdl.ast import Reducer
-from ...tdl.traverse import Node, substitute, transform, variable_names, walk
+from ...tdl.traverse import Node, substitute, transform
 from ..graph import Operation
 from .edit import GraphEdit
+from .lifted import applied, unused, with_first
 
 REPLICA = "replica"
 
@@ -108,7 +109,7 @@ class LocalGradients:
                 f"{self.workers} workers; choose a batch that is"
             )
         size = extent // self.workers
-        replica = _unused(bound.description, REPLICA)
+        replica = unused(bound.description, REPLICA)
         description = divided(bound.description, variable, replica, self.workers, size)
         kernel = ReplicaKernel(bound, replica, variable, size)
         inputs = dict(zip(bound.description.tensor_names, maker.inputs, strict=True))
@@ -120,7 +121,7 @@ class LocalGradients:
         inputs = dict(zip(description.tensor_names, maker.inputs, strict=True))
         local = frozenset(name for name, tensor in inputs.items() if tensor in summed)
         inputs.update({name: self.made[inputs[name]] for name in local})
-        replica = _unused(description, REPLICA)
+        replica = unused(description, REPLICA)
         return self._add(maker, derived(applied(description, local, replica, self.workers)), inputs)
 
     def _add(self, maker: Operation, stage: object, inputs: Mapping[str, int]) -> int:
@@ -146,37 +147,7 @@ def divided(
             case _:
                 return node
 
-    return _with_replica(transform(shifted, shorten), replica, workers)
-
-
-def applied(description: ast.Description, tensors: Set[str], replica: str, workers: int) -> ast.Description:
-    """Return a description that is applied to each replica of some tensors."""
-
-    def local(node: Node) -> Node:
-        match node:
-            case ast.Element(tensor=tensor, indices=indices) if tensor in tensors:
-                return replace(node, indices=(ast.Variable(replica), *indices))
-            case ast.Extent(tensor=tensor, axis=axis) if tensor in tensors:
-                return replace(node, axis=axis + 1)
-            case _:
-                return node
-
-    return _with_replica(transform(description, local), replica, workers)
-
-
-def _with_replica(description: ast.Description, replica: str, workers: int) -> ast.Description:
-    (output,) = description.outputs
-    first = ast.Binder(replica, ast.Number(workers))
-    return replace(description, outputs=(replace(output, variables=(first, *output.variables)),))
-
-
-def _unused(description: ast.Description, name: str) -> str:
-    """Return a name that nothing in a description has."""
-    taken = variable_names(description) | set(description.tensor_names)
-    taken.update(node.name for node in walk(description) if isinstance(node, ast.Binder))
-    while name in taken:
-        name += "_"
-    return name
+    return with_first(transform(shifted, shorten), replica, workers)
 
 
 def _refused(maker: Operation, why: str) -> GraphError:

@@ -11,11 +11,12 @@ from ..graph import Graph, Role
 from .casts import exchange_cast
 from .delays import delayed
 from .edit import GraphEdit
-from .encoders import Cast, Encoder, PowerSgd, Rewrite
+from .encoders import Cast, Encoder, PowerSgd, Rewrite, TopK
 from .gradients import UpdatingGradient, gradient_of, updating_gradients
 from .parts import rewritten_parts
 from .power_sgd import exchange_factors
 from .replicas import LocalGradients
+from .top_k import exchange_largest
 
 
 def rewritten(
@@ -69,3 +70,5 @@ def _exchanged(edit: GraphEdit, terms: int, encoder: Encoder, variable: str, nam
             return exchange_cast(edit, terms, encoder, variable, name)
         case PowerSgd():
             return exchange_factors(edit, terms, encoder, variable, name)
+        case TopK():
+            return exchange_largest(edit, terms, encoder, variable, name)

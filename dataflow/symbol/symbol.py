@@ -8,6 +8,7 @@ from typing import Any, Self, TypeVar
 
 from ...analyzer.indices.region import Shape
 from ...errors import GraphError, ShapeError, TofuError
+from ...support.saved_files import save_whole
 from ...support.wording import alternatives
 from ..node import Entry, Node, auxiliary_variables
 from ..settings import mark
@@ -119,11 +120,7 @@ class Symbol(SymbolArithmetic):
 
     def save(self, path: str | Path, *, dialect: str = "0.11") -> None:
         """Write the symbol to a file that MXNet and `tofu.sym.load` read; see `tojson`. Raises GraphError."""
-        text = self.tojson(dialect=dialect)
-        try:
-            Path(path).write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise GraphError(f"the graph file {path} cannot be written: {error.strerror}") from error
+        save_whole(Path(path), self.tojson(dialect=dialect).encode(), "the graph file", GraphError)
 
     def _only_node(self) -> Node:
         nodes = {head.node for head in self.heads}

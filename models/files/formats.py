@@ -96,7 +96,7 @@ def _is_pickle(start: bytes) -> bool:
 
     Protocols 2 to 5 begin with their number, dictionaries in older ones with their first instruction.
     """
-    return (start[:1] == b"\x80" and start[1] <= 5) or start.startswith((b"(dp", b"}q"))
+    return (start[:1] == b"\x80" and start[1:2] <= b"\x05") or start.startswith((b"(dp", b"}q"))
 
 
 def _refuse_archive(path: Path) -> None:

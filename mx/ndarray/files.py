@@ -49,5 +49,7 @@ def load(fname: str | PathLike[str]) -> list[NDArray] | dict[str, NDArray]:
     found = read(path)
     arrays = {name: NDArray(array) for name, array in found.tensors.items()}
     if found.state.get(LIST):
+        if set(arrays) != {str(index) for index in range(len(arrays))}:
+            raise DataError(f"{path} says that it is a list, but its arrays are not numbered")
         return [arrays[str(index)] for index in range(len(arrays))]
     return arrays

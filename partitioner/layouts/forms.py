@@ -181,9 +181,9 @@ def _expanded(form: Form, whole: Boxes, axis_of: Callable[[Label], int], factors
             return _reduced(workers, _cut(whole, axis_of(along), bounds, len(workers)))
         case Parts(boxes=listed):
             shape = (len(listed), *whole.shape)
-            boxes = np.array([box for _, box, *_ in listed], np.int64)
-            if boxes.size != np.prod(shape, dtype=np.int64):
+            if any(len(box) != len(whole) for _, box, *_ in listed):
                 raise PlanError(f"every box needs {len(whole)} intervals")
+            boxes = np.array([box for _, box, *_ in listed], np.int64)
             parts = _reduced([worker for worker, *_ in listed], boxes.reshape(shape))
             term = [part[2] if len(part) > 2 else 0 for part in listed]
             return replace(parts, term=np.array(term, np.int64), terms=_counted(term))

@@ -70,6 +70,9 @@ class SearchSettings:
     groups: str | None = None
     """For methods that place: the groups and the workers of each, such as `2x4`; None for the best."""
 
+    merge: bool = False
+    """Whether operations that do the same to several tensors may be one, see `dataflow.merging`."""
+
     watch: Watch | None = None
     """Called with the progress, by methods that simulate."""
 

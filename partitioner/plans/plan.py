@@ -19,9 +19,9 @@ from ...dataflow.graph import Graph
 from ...dataflow.rewrites.encoders import Rewrite
 from ...errors import GraphError, PlanError
 from ...machines.machine import WORKER_LIMIT
-from ...support.atomic_files import write_whole
 from ...support.document_place import DocumentPlace
 from ...support.notebook_display import NotebookDisplay
+from ...support.saved_files import save_whole
 from ...support.strict_documents import (
     expect_keys,
     number_between,
@@ -132,18 +132,21 @@ class Plan(NotebookDisplay):
     rewrites: Mapping[str, Rewrite] = field(default_factory=dict)
     """The rewrites of the gradients of parameters, by name: the plan is for the graph that has them."""
 
+    merged: bool = False
+    """Whether it is for the graph with merged operations, see `dataflow.merging`, before any rewrites."""
+
     graph: Graph | None = field(default=None, compare=False, repr=False)
     """The graph that the plan is for, if known; plan files do not keep it."""
 
     @property
     def tasks(self) -> Tasks:
         """Map every operation's name to its tasks. Raises PlanError if the graph is not known."""
-        return Tasks(self._known_graph(), self.strategies, self.factors)
+        return Tasks(graph_of(self), self.strategies, self.factors)
 
     @property
     def versions(self) -> Versions:
         """Map every tensor's name to its home and its copies. Raises PlanError if the graph is not known."""
-        graph = self._known_graph()
+        graph = graph_of(self)
         order = in_order(graph, self.written_order)
         return Versions(graph, self.strategies, self.layouts, self.copies, self.factors, order)
 
@@ -158,11 +161,6 @@ class Plan(NotebookDisplay):
         """Return the plan with its graph. Raises PlanError if it is for another one."""
         self.check_graph(graph)
         return dataclasses.replace(self, graph=graph)
-
-    def _known_graph(self) -> Graph:
-        if self.graph is None:
-            raise PlanError("the plan was read from a file, which has no graph; use plan.of(graph)")
-        return self.graph
 
     def __repr__(self) -> str:
         groups = " x ".join(map(str, self.factors)) or "1"
@@ -280,6 +278,11 @@ class Plan(NotebookDisplay):
     def check_graph(self, graph: Graph) -> None:
         """Raise PlanError unless names and fingerprint are those of `graph`."""
         require_graph(graph)
+        if self.merged and not self.rewrites and graph.fingerprint != self.fingerprint:
+            raise PlanError(
+                f"the plan is for graph {graph.name!r} with merged operations; use "
+                "tofu.sync.rewrite(graph, plan.workers, plan), or partition it again if this is that one"
+            )
         if self.rewrites and graph.fingerprint != self.fingerprint:
             raise PlanError(
                 f"the plan is for graph {graph.name!r} with other gradients of {next(iter(self.rewrites))!r} "
@@ -308,6 +311,13 @@ class Plan(NotebookDisplay):
                 f"the plan states a lower bound of {self.lower_bound_bytes} bytes, which is not between 0 "
                 f"and its cost of {self.cost_bytes}; partition the graph again"
             )
+
+
+def graph_of(plan: Plan) -> Graph:
+    """Return the graph that a plan is for. Raises PlanError if it is not known."""
+    if plan.graph is None:
+        raise PlanError("the plan was read from a file, which has no graph; use plan.of(graph)")
+    return plan.graph
 
 
 def require_graph(value: object) -> None:
@@ -353,10 +363,7 @@ def _check_names(what: str, planned: Mapping[str, object], expected: Iterable[st
 
 def write_plan(plan: Plan, path: Path) -> None:
     """Write a plan file, whole or not at all. Raises PlanError if that fails."""
-    try:
-        write_whole(path, encode_plan(plan).encode())
-    except OSError as error:
-        raise PlanError(f"cannot write the plan file {str(path)!r}: {error.strerror}") from error
+    save_whole(path, encode_plan(plan).encode(), "the plan file", PlanError)
 
 
 def read_plan(path: Path) -> Plan:
@@ -405,6 +412,8 @@ def encode_plan(plan: Plan) -> str:
         head["step_seconds"] = plan.step_seconds
     if plan.sampling is not None:
         head["sampling"] = dataclasses.asdict(plan.sampling)
+    if plan.merged:
+        head["merged"] = True
     if plan.rewrites:
         head["rewrites"] = {name: encode_rewrite(each) for name, each in plan.rewrites.items()}
     if plan.source is not None:
@@ -455,6 +464,7 @@ def decode_plan(data: bytes) -> Plan:
         "sampling",
         "step_seconds",
         "rewrites",
+        "merged",
         *(("order", "copies") if version == 2 else ()),
     )
     expect_keys(head, expected, "the file", optional=optional)
@@ -496,6 +506,7 @@ def decode_plan(data: bytes) -> Plan:
         step_seconds=_seconds(head["step_seconds"]) if "step_seconds" in head else None,
         sampling=_sampling(head["sampling"]) if "sampling" in head else None,
         rewrites=_rewrites(head.get("rewrites", {})),
+        merged=typed(head.get("merged", False), bool, "merged"),
         unproven=tuple(
             _unproven(step, len(factors), f"unproven[{i}]")
             for i, step in enumerate(typed(head.get("unproven", []), list, "unproven"))

@@ -1,4 +1,4 @@
-"""Rewrites in files: `{encode: {type: bfloat16, feedback: true}, delay: 1}` or `{encode: {powersgd: 4}}`."""
+"""Rewrites in files: `{encode: {type: bfloat16, feedback: true}, delay: 1}`, `{encode: {topk: 0.01}}`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ...dataflow.element_types import MIXED
-from ...dataflow.rewrites.encoders import Cast, Encoder, PartedRewrite, PowerSgd, Rewrite
+from ...dataflow.rewrites.encoders import Cast, Encoder, PartedRewrite, PowerSgd, Rewrite, TopK
 from ...errors import PlanError
 from ...support.document_place import DocumentPlace
 from ...support.strict_documents import expect_keys, number_between, typed, typed_object
@@ -81,6 +81,8 @@ def _encoded(encoder: Encoder) -> dict[str, object]:
             return {"type": dtype, **({"feedback": True} if feedback else {})}
         case PowerSgd(rank=rank):
             return {"powersgd": rank}
+        case TopK(elements=elements):
+            return {"topk": elements}
 
 
 def _encoder(value: object, place: DocumentPlace) -> Encoder:
@@ -89,9 +91,21 @@ def _encoder(value: object, place: DocumentPlace) -> Encoder:
     if "powersgd" in entries:
         expect_keys(entries, ("powersgd",), place)
         return PowerSgd(number_between(entries["powersgd"], place.key("powersgd"), 1, RANK_LIMIT))
+    if "topk" in entries:
+        expect_keys(entries, ("topk",), place)
+        return _top_k(entries["topk"], place.key("topk"))
     expect_keys(entries, ("type",), place, ("feedback",))
     feedback = typed(entries.get("feedback", False), bool, place.key("feedback"))
     dtype = typed(entries["type"], str, place.key("type"))
     if dtype not in MIXED:
         raise PlanError(f"{place.key('type')} is {dtype!r}{alternatives(dtype, MIXED)}")
     return Cast(dtype, feedback)
+
+
+def _top_k(value: object, place: DocumentPlace) -> TopK:
+    """Read a number of elements, or a share of them."""
+    if isinstance(value, float):
+        if not 0 < value < 1:
+            raise PlanError(f"{place} is {value}; write a number of elements, or a share between 0 and 1")
+        return TopK(value)
+    return TopK(number_between(value, place, 1, EXTENT_LIMIT))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ...errors import TofuError
-from ..files import write_whole
+from ...support.saved_files import save_whole
 from .marks import Drawing
 
 KINDS = (".svg", ".png")
@@ -23,8 +23,8 @@ def write_drawing(drawing: Drawing, path: Path) -> None:
     if path.suffix.lower() == ".svg":
         from .svg import standalone
 
-        write_whole(path, standalone(drawing).encode())
+        save_whole(path, standalone(drawing).encode())
     else:
         from .png import png
 
-        write_whole(path, png(drawing))
+        save_whole(path, png(drawing))

@@ -21,6 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
 
 from ...errors import ExecutionError
+from ..started_threads import start_all
 from .handshake import fill, read_exactly
 
 SIZE = struct.Struct("!Q")
@@ -106,11 +107,16 @@ class Control:
         self._verdict: str | None = None
         self._closing = threading.Event()
         self._on_verdict: list[Callable[[], None]] = []
+        threads = [threading.Thread(target=self._pulse, name="tofu-pulse", daemon=True)]
         for link in self._links.values():
             link.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             name = f"tofu-control-{link.process}"
-            threading.Thread(target=self._listen, args=(link,), name=name, daemon=True).start()
-        threading.Thread(target=self._pulse, name="tofu-pulse", daemon=True).start()
+            threads.append(threading.Thread(target=self._listen, args=(link,), name=name, daemon=True))
+        try:
+            start_all(threads)
+        except ExecutionError:
+            self.close()
+            raise
 
     @property
     def verdict(self) -> str | None:
@@ -133,7 +139,7 @@ class Control:
             raise ExecutionError(self._verdict)
         try:
             return self._exchanged(purpose.encode(), content)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, SystemExit):
             self.failed(f"{self._names[self._number]} was interrupted")
             raise
 

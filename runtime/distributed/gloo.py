@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import ExecutionError
+from ..started_threads import start_all
 from .rendezvous import INSTALL
 from .transport import LinkLost
 
@@ -107,7 +108,7 @@ class _Waiter:
         self.busy = False
         self._calls: SimpleQueue[Callable[[], Any]] = SimpleQueue()
         self._results: SimpleQueue[Exception | None] = SimpleQueue()
-        threading.Thread(target=self._serve, name=name, daemon=True).start()
+        start_all([threading.Thread(target=self._serve, name=name, daemon=True)])
 
     def wait(self, process: int, call: Callable[[], Any]) -> None:
         """Wait for a call. Raises LinkLost if it fails, or if the transport is aborted."""

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...errors import ExecutionError
+from ..started_threads import start_all
 from .control import Control
 from .handshake import Refused, greet, read_exactly, welcome
 from .rendezvous import BACKLOG, Meeting
@@ -188,10 +189,13 @@ def _accepting(listener: socket.socket, examine: Any) -> Iterator[None]:
                 continue
             except OSError:
                 return
-            threading.Thread(target=examine, args=(connection,), daemon=True).start()
+            try:
+                start_all([threading.Thread(target=examine, args=(connection,), daemon=True)])
+            except ExecutionError:
+                connection.close()  # too many strangers wait
 
     thread = threading.Thread(target=accept, name="tofu-accept", daemon=True)
-    thread.start()
+    start_all([thread])
     try:
         yield
     finally:

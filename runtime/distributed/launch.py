@@ -10,18 +10,19 @@ from __future__ import annotations
 import math
 import os
 import secrets
-import signal
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from tempfile import TemporaryFile
 from types import FrameType
 from typing import IO
 
 from ...support.processors import processors
+from ..interrupts import SIGNALS, handled
+from ..started_threads import start_all
 from .rendezvous import LISTENER, TOKEN, listening
 
 PARENT = "TOFU_PARENT"
@@ -88,7 +89,7 @@ def end_with_parent(environment: Mapping[str, str]) -> None:
         os.read(parent, 1)
         os._exit(FAILED)
 
-    threading.Thread(target=wait, name="tofu-parent", daemon=True).start()
+    start_all([threading.Thread(target=wait, name="tofu-parent", daemon=True)])
 
 
 def _environment(number: int, count: int, port: int, token: str, parent: int) -> dict[str, str]:
@@ -114,23 +115,15 @@ def _logs(count: int) -> Iterator[list[IO[bytes] | None]]:
         yield [None, *(files.enter_context(TemporaryFile()) for _ in range(count - 1))]
 
 
-@contextmanager
-def _forwarded(children: Sequence[subprocess.Popen[bytes]]) -> Iterator[None]:
-    """Pass interrupts from the keyboard on to all processes, which decide together when to stop."""
+def _forwarded(children: Sequence[subprocess.Popen[bytes]]) -> AbstractContextManager[None]:
+    """Pass signals to stop on to all processes, which decide together when to stop."""
 
     def forward(number: int, frame: FrameType | None) -> None:
         for child in children:
             if child.poll() is None:
                 child.send_signal(number)
 
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, forward)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
+    return handled(SIGNALS, forward)
 
 
 def _awaited(children: Sequence[subprocess.Popen[bytes]]) -> tuple[list[int], int]:

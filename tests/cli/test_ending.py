@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,6 +15,9 @@ from click.testing import CliRunner, Result
 
 from tofu.cli import ending, main
 from tofu.cli import models as models_command
+from tofu.runtime.interrupts import handled
+
+from ..file_sizes import files_of_at_most
 
 Tofu = Callable[..., Result]
 
@@ -34,6 +38,35 @@ def test_a_closed_standard_output_is_not_written_to(command: tuple[str, ...]) ->
     script = f'exec "{sys.executable}" -m tofu {" ".join(command)} >&-'
     ended = subprocess.run(["sh", "-c", script], stderr=subprocess.PIPE, text=True, check=False)
     assert (ended.returncode, ended.stderr) == (ending.DONE, "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("plan", "mlp", "-w", "2", "--save", "{0}/plan.json"), "cannot write the plan file"),
+        (("plan", "mlp", "-w", "2", "--report", "{0}/page.html"), "cannot write "),
+        (("describe", "identity", "--draw", "{0}/one.svg"), "cannot write "),
+        (("train", "mlp", "-w", "2", "--epochs", "1", "--checkpoint", "{0}/run"), "cannot be saved"),
+        (("train", "mlp", "-w", "2", "--epochs", "1", "--log", "{0}/log"), "the disk is full"),
+    ],
+)
+def test_a_full_disk_is_one_message(
+    tofu: Tofu, tmp_path: Path, arguments: tuple[str, ...], says: str
+) -> None:
+    with files_of_at_most(40):
+        done = tofu(*(each.format(tmp_path) for each in arguments))
+    assert done.exit_code == ending.MISTAKE
+    assert says in done.stderr
+    assert done.stderr.count("Error:") == 1
+    left = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert [path.read_bytes() for path in left] == [b""] * ("--log" in arguments)
+
+
+def test_standard_output_on_a_full_disk_is_one_message() -> None:
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "tofu", "models"]
+        ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (ending.MISTAKE, "Error: No space left on device\n")
 
 
 def test_a_table_in_a_closed_pipe_ends_likewise(tofu: Tofu, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,11 +113,22 @@ def test_mistakes_end_in_one_message(arguments: tuple[str, ...], says: str) -> N
     assert done.stderr.count("Error:") == 1
 
 
-def test_an_interrupt_has_its_own_status(monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted() -> tuple[str, ...]:
-        raise KeyboardInterrupt
+@pytest.mark.parametrize(
+    ("number", "status", "says"),
+    [
+        (signal.SIGINT, ending.INTERRUPTED, "interrupted\n"),
+        (signal.SIGTERM, ending.TERMINATED, "terminated\n"),
+    ],
+)
+def test_a_signal_to_stop_has_its_own_status(
+    monkeypatch: pytest.MonkeyPatch, number: signal.Signals, status: int, says: str
+) -> None:
+    def stopped() -> tuple[str, ...]:
+        signal.raise_signal(number)
+        raise AssertionError("the signal did nothing")
 
-    monkeypatch.setattr(models_command.models, "names", interrupted)
-    done = CliRunner().invoke(main, ["models"])
-    assert done.exit_code == ending.INTERRUPTED
-    assert done.stderr == "interrupted\n"
+    with handled((signal.SIGINT,), signal.default_int_handler):  # ignored by programs in the background
+        monkeypatch.setattr(models_command.models, "names", stopped)
+        done = CliRunner().invoke(main, ["models"])
+    assert done.exit_code == status
+    assert done.stderr == says

@@ -112,16 +112,17 @@ def test_processes_end_with_the_one_that_started_them(data: Path, tmp_path: Path
 
 
 @pytest.mark.slow
-def test_interrupted_they_save_once(data: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("number", "says"), [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "terminated")])
+def test_asked_to_stop_they_save_once(data: Path, tmp_path: Path, number: signal.Signals, says: str) -> None:
     options = ("--data", str(data), "--epochs", "100000", "--json", "--checkpoint", str(tmp_path / "kept"))
     with training(*options, "--processes", "2") as process:
         pids = children(process, 2)
         await_checkpoint(tmp_path / "kept")
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         _, err = process.communicate(timeout=PATIENCE_SECONDS)
-    assert process.returncode == 130
+    assert process.returncode == 128 + number
     assert len(err.splitlines()) == 1
-    assert err.startswith("interrupted; ")
+    assert err.startswith(f"{says}; ")
     assert "--resume" in err
     assert gone(pids, 5)
     CheckpointFolder(tmp_path / "kept").load()

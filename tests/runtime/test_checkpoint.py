@@ -193,6 +193,24 @@ def test_falls_back_to_the_one_before_and_removes_what_is_damaged(tmp_path: Path
     assert [path.name[:17] for path in again.paths()] == ["checkpoint-000001", "checkpoint-000003"]
 
 
+def test_one_of_another_version_is_neither_passed_over_nor_removed(tmp_path: Path) -> None:
+    folder = CheckpointFolder(tmp_path)
+    folder.save(numbered(1))
+    newer = folder.save(numbered(2))
+    newer.write_bytes(newer.read_bytes().replace(b'"tofu_format":"1"', b'"tofu_format":"2"'))
+    with pytest.raises(DataError, match=r"000002.* has format 2, but this version of Tofu reads 1"):
+        CheckpointFolder(tmp_path).load()
+    assert CheckpointFolder(tmp_path).paths()[-1] == newer
+
+
+def test_a_state_that_is_not_an_object_is_damage(tmp_path: Path) -> None:
+    path = tmp_path / "checkpoint-000001.safetensors"
+    for state in (None, [], 5, "state"):
+        path.write_bytes(encode(Checkpoint({"w": np.ones(2)}, state)))  # type: ignore[arg-type]
+        with pytest.raises(DataError, match="its state is not an object"):
+            read(path)
+
+
 def test_other_files_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "checkpoint-000001.safetensors"
     objects = np.array([{"a": 1}], object)
@@ -206,7 +224,7 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
         encode(numbered(1)).replace(b'"tofu_format":"1"', b'"tofu_format":"2"'),
     ):
         path.write_bytes(content)
-        with pytest.raises(DataError, match=r"is damaged|has format 2, expected 1"):
+        with pytest.raises(DataError, match=r"is damaged|has format 2, but this version of Tofu reads 1"):
             read(path)
     with pytest.raises(DataError, match="000001"):
         CheckpointFolder(tmp_path).load()

@@ -14,7 +14,7 @@ from tofu.dataflow import sym
 from tofu.dataflow.naming import NameScope
 from tofu.dataflow.optimizer import adam
 from tofu.errors import DataError
-from tofu.runtime.checkpoint import CheckpointFolder
+from tofu.runtime.checkpoint import Checkpoint, CheckpointFolder
 from tofu.runtime.context import cpu
 from tofu.runtime.data import ArrayIterator
 from tofu.runtime.learning_rate import CosineRate
@@ -171,3 +171,22 @@ def test_other_data_of_the_same_shape_are_refused(tmp_path: Path) -> None:
         pytest.raises(DataError, match=r"made with data\.checksum \d+, but this run has"),
     ):
         trained.fit(other, checkpoint=tmp_path, resume=True)
+
+
+@pytest.mark.parametrize(
+    ("state", "says"),
+    [
+        ({}, "its entry 'settings' is missing or not an object"),
+        ({"settings": 5}, "its entry 'settings' is missing or not an object"),
+        ({"standing": []}, "its entry 'standing' is missing or not an object"),
+        ({"standing": {"batch": 0}}, "standing lacks 'rate_step'"),
+    ],
+)
+def test_states_of_other_versions_are_refused(tmp_path: Path, state: dict[str, Any], says: str) -> None:
+    """Their checksums are right."""
+    Run(1, epochs=1, checkpoint=tmp_path)
+    folder = CheckpointFolder(tmp_path)
+    kept = folder.load()
+    folder.save(Checkpoint(kept.tensors, {**kept.state, **state} if state else {}))
+    with pytest.raises(DataError, match=rf"does not hold a run of this version of Tofu: {says}"):
+        Run(1, checkpoint=tmp_path, resume=True)

@@ -1,4 +1,4 @@
-"""Signals to a separate training process: Ctrl-C once, twice, and SIGTERM."""
+"""Signals to a separate training process: Ctrl-C and SIGTERM once and twice, and `kill -9`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+import pytest
 
 from tofu.runtime.checkpoint import CheckpointFolder
 
@@ -60,10 +62,11 @@ def await_line(process: subprocess.Popen[str], line: str) -> None:
     raise AssertionError(f"the process ended before it wrote {line!r}")
 
 
-def test_interrupted_once_it_saves(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, -signal.SIGINT), (signal.SIGTERM, 143)])
+def test_asked_to_stop_once_it_saves(tmp_path: Path, number: signal.Signals, status: int) -> None:
     with training(tmp_path) as process:
-        process.send_signal(signal.SIGINT)
-        assert process.wait(60) != 0
+        process.send_signal(number)
+        assert process.wait(60) == status
     state = CheckpointFolder(tmp_path).load().state["standing"]
     assert state["batch"] >= 3
     assert state["rate_step"] == state["batch"]
@@ -81,11 +84,12 @@ def test_interrupted_twice_it_stops_now(tmp_path: Path) -> None:
     assert CheckpointFolder(tmp_path).paths() == []
 
 
-def test_terminated_it_ends_at_once(tmp_path: Path) -> None:
-    """SIGTERM is not handled: the process ends as by `kill -9`, the last checkpoint stays as it was."""
-    with training(tmp_path) as process:
+def test_terminated_twice_it_stops_now(tmp_path: Path) -> None:
+    with training(tmp_path, "slow to save") as process:
         process.terminate()
-        assert process.wait(20) == -signal.SIGTERM
+        await_line(process, "saving")
+        process.terminate()
+        assert process.wait(20) == 143
     assert CheckpointFolder(tmp_path).paths() == []
 
 

@@ -6,8 +6,10 @@
     AllReduceSynchronizer        an all-reduce; `spec` is about a library's algorithm, and not about plans
     SFBSynchronizer              an all-reduce from sufficient factors
     partitioner, part_config     a cut into even parts, as TensorFlow cuts
+    staleness                    a delay: gradients are as late as AutoDist allows, and always equally late
+    HorovodCompressor(EF)        nothing for variables in float32, to which AutoDist's code casts
 
-Gradients that are late, in order of arrival, or compressed have no counterpart, and are errors.
+Gradients in order of arrival and other compressors have no counterpart, and are errors.
 """
 
 from __future__ import annotations
@@ -18,10 +20,12 @@ from math import prod
 from pathlib import Path
 
 from ....dataflow.graph import Graph
+from ....dataflow.rewrites.encoders import NO_REWRITE, Rewrite
 from ....errors import PlanError
 from ....support.protobuf_text import ProtobufMessage, parse_protobuf_text
 from ....support.strict_documents import read_bounded
 from ....support.wording import alternatives
+from ...plans.rewrite_document import DELAY_LIMIT
 from .checks import check_fits
 from .strategy import AllReduce, Partition, Server, Synchronisation, Synchroniser, SyncStrategy, evenly
 from .variables import TrainedVariable, find_variables
@@ -185,14 +189,17 @@ def _of_variable(node: ProtobufMessage, variable: TrainedVariable, devices: _Dev
         )
     elif any(node.all(name) for name in _SYNCHRONISERS):
         raise PlanError(f"{node.place} has a synchronizer next to part_config; leave out one of them")
-    found = [_synchroniser(part, devices, part is not node) for part in parts]
-    factors = {each for _, each in found}
-    if len(factors) > 1:
+    found = [_synchroniser(part, devices, part is not node, variable.tensor.dtype) for part in parts]
+    if len({each.factors for each in found}) > 1:
         raise PlanError(f"{node.place} has SFBSynchronizer for some parts only; give it to all parts or none")
+    rewrites = tuple(Rewrite(delay=each.delay) for each in found)
+    equal = len(set(rewrites)) == 1
     return Synchronisation(
-        tuple(sync for sync, _ in found),
+        tuple(each.sync for each in found),
         cuts[0] if len(cuts) == 1 else cuts or None,
-        factors=factors.pop(),
+        rewrites[0] if equal else NO_REWRITE,
+        () if equal else rewrites,
+        found[0].factors,
     )
 
 
@@ -221,8 +228,17 @@ def _cuts(node: ProtobufMessage, variable: TrainedVariable) -> tuple[Partition, 
     return tuple(found)
 
 
-def _synchroniser(node: ProtobufMessage, devices: _Devices, is_part: bool) -> tuple[Synchroniser, bool]:
-    """Return the synchroniser of a variable or a part, and whether it has sufficient factors."""
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """How a variable or a part is synchronised."""
+
+    sync: Synchroniser
+    factors: bool = False
+    delay: int = 0
+
+
+def _synchroniser(node: ProtobufMessage, devices: _Devices, is_part: bool, dtype: str) -> _Part:
+    """Return how a variable of an element type, or a part of one, is synchronised."""
     node.expect(_NODE, repeated=("part_config",))
     if is_part and (node.all("part_config") or node.all("partitioner")):
         raise PlanError(f"{node.place} is cut again; cut the variable once")
@@ -237,38 +253,42 @@ def _synchroniser(node: ProtobufMessage, devices: _Devices, is_part: bool) -> tu
             f"{node.place} has {len(given)} synchronizers; give one of {', '.join(_SYNCHRONISERS)}"
         )
     [(kind, message)] = given
+    casting = _COMPRESSORS if dtype == "float32" else _COMPRESSORS[:1]
     for _, compressor in node.all("compressor"):
         assert isinstance(compressor, ProtobufMessage), "expect tells"
         compressor.expect({"type": object})
-        allowed = (*_COMPRESSORS[:1], _OF_FACTORS) if kind == "SFBSynchronizer" else _COMPRESSORS[:1]
+        allowed = (*_COMPRESSORS[:1], _OF_FACTORS) if kind == "SFBSynchronizer" else casting
         _enumerated(compressor, "type", (*_COMPRESSORS, _OF_FACTORS), allowed)
     if kind == "PSSynchronizer":
-        return _server(message, devices), False
+        return _server(message, devices)
     message.expect({"spec": object, "compressor": object, "group": int})
     _enumerated(message, "spec", _SPECS, _SPECS)
-    _enumerated(message, "compressor", _COMPRESSORS, _COMPRESSORS[:1])
+    _enumerated(message, "compressor", _COMPRESSORS, casting)
     for line, group in message.all("group"):
         if not isinstance(group, int) or group < 0:
             raise PlanError(f"line {line}: group is {group}; it must be 0 or larger")
     groups = [group for _, group in message.all("group") if isinstance(group, int)]
-    return AllReduce(groups[0] if groups else 0), kind == "SFBSynchronizer"
+    return _Part(AllReduce(groups[0] if groups else 0), kind == "SFBSynchronizer")
 
 
-def _server(message: ProtobufMessage, devices: _Devices) -> Server:
+def _server(message: ProtobufMessage, devices: _Devices) -> _Part:
     message.expect(_SERVER)
     destination = _text(message, "reduction_destination")
     if not destination:
         raise PlanError(f"{message.place} lacks reduction_destination; name a device")
-    for line, late in message.all("staleness"):
-        if late:
-            raise PlanError(f"line {line}: staleness is {late}, but gradients are not late here; set it to 0")
     sync = [value for _, value in message.all("sync")]
     if sync != [True]:
         raise PlanError(
             f"{message.place} applies gradients in order of arrival, as sync is not true; write sync: true"
         )
     proxy = any(value is True for _, value in message.all("local_replication"))
-    return Server(devices.worker(destination), proxy)
+    delay = 0
+    for line, late in message.all("staleness"):
+        assert isinstance(late, int), "expect tells"
+        if not 0 <= late <= DELAY_LIMIT:
+            raise PlanError(f"line {line}: staleness is {late}; it must lie between 0 and {DELAY_LIMIT:,}")
+        delay = late
+    return _Part(Server(devices.worker(destination), proxy), delay=delay)
 
 
 def _enumerated(

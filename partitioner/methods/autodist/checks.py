@@ -50,13 +50,13 @@ def _check_shares(workers: int, shares: tuple[float, ...] | None) -> None:
 
 
 def _check_rewrites(workers: int, strategy: SyncStrategy) -> None:
-    """Raise PlanError if gradients are encoded or delayed, but not all workers are replicas."""
-    name = next(iter(strategy.rewrites), None)
+    """Raise PlanError if gradients of samples are rewritten, but not all workers are replicas."""
+    name = next((name for name, each in strategy.rewrites.items() if each.of_samples), None)
     replicas = sum(map(len, strategy.groups(workers)))
     if name is not None and replicas < workers:
         raise PlanError(
-            f"variable {name!r} has an encoder or a delay, for which all {workers} workers must be replicas, "
-            f"but {replicas} are; leave out the others, or the encoder and the delay"
+            f"variable {name!r} has an encoder, or parts with rewrites of their own, for which all {workers} "
+            f"workers must be replicas, but {replicas} are; leave out the others, or the encoder"
         )
 
 

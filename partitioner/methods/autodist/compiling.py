@@ -36,7 +36,7 @@ from .data_parallel import data_parallel
 from .part_rewrites import held_parts
 from .piece_forms import TwoLevels, computed_form, copy_forms, home_form, two_levels
 from .pieces import Held, SyncPiece, cut_in_pieces, is_alone
-from .rewriting import rewrite
+from .rewriting import check_base_rewrites, rewrite, rewritten_base
 from .rows import RowForms, row_choices
 from .strategy import AllReduce, Synchronisation, SyncStrategy
 from .uneven import with_shares
@@ -58,12 +58,10 @@ def compile_strategy(graph: Graph, workers: int, strategy: SyncStrategy, base: P
     variables = {each.tensor.name: each for each in find_variables(graph)}
     check_strategy(variables, workers, strategy)
     rewrites = strategy.rewrites
+    if base is not None:
+        _check_base(graph, workers, base)
+        check_base_rewrites(rewrites)
     if rewrites:
-        if base is not None:
-            raise PlanError(
-                f"variable {next(iter(rewrites))!r} has an encoder or a delay, for which the base must be "
-                "data parallelism; leave out one of both"
-            )
         graph = rewrite(graph, workers, strategy)
         variables = {each.tensor.name: each for each in find_variables(graph)}
     groups = strategy.groups(workers)
@@ -74,18 +72,20 @@ def compile_strategy(graph: Graph, workers: int, strategy: SyncStrategy, base: P
             )
         started = data_parallel(graph, workers, tuple(worker for group in groups for worker in group))
     else:
-        started = _checked_base(graph, workers, base)
+        started = rewritten_base(base, graph) if rewrites else base
     made = _Synchronised(graph, started, groups)
     if base is not None:
         made.check_replicas({each.index for variable in variables.values() for each in variable.updates})
     for name, variable in variables.items():
         held = made.held(variable)
         read = made.read(variable)
-        if base is not None and is_alone(variable.tensor.shape, read, held):
-            continue
         how = strategy.variables[name]
+        if base is not None and is_alone(variable.tensor.shape, read, held):
+            if name not in rewrites:
+                continue
+            how = Synchronisation((AllReduce(),))
         pieces = cut_in_pieces(name, variable.tensor.shape, how, read, held)
-        made.synchronise(variable, pieces, how.factors)
+        made.synchronise(variable, pieces, how.factors or how.rewrite.sums_where_held)
         if how.part_rewrites:
             made.hold_parts(variable, how, pieces)
         if how.rows:
@@ -109,13 +109,12 @@ def _reduced(graph: Graph, variables: Iterable[TrainedVariable], strategy: SyncS
     ]
 
 
-def _checked_base(graph: Graph, workers: int, base: Plan) -> Plan:
+def _check_base(graph: Graph, workers: int, base: Plan) -> None:
     if not isinstance(base, Plan):
         raise PlanError(f"the base is {str(base)[:60]!r}; give a plan")
     if base.workers != workers:
         raise PlanError(f"the base is for {base.workers} workers, not {workers}; make them equal")
     base.check_forms(graph)
-    return base
 
 
 class _Synchronised:
@@ -173,8 +172,8 @@ class _Synchronised:
                     found.update(dict.fromkeys(zip(needed.workers, needed.regions, strict=True)))
         return list(found)
 
-    def synchronise(self, variable: TrainedVariable, pieces: Sequence[SyncPiece], factors: bool) -> None:
-        """Hold, update and copy a variable as its pieces say."""
+    def synchronise(self, variable: TrainedVariable, pieces: Sequence[SyncPiece], where_held: bool) -> None:
+        """Hold, update and copy a variable as its pieces say, with its gradient in terms or `where_held`."""
         tensor, base = variable.tensor, self._base
         whole: Region = tuple((0, extent) for extent in tensor.shape)
         home = home_form(pieces, whole, base.workers, base.factors)
@@ -187,7 +186,7 @@ class _Synchronised:
         kept = copy_forms(pieces, whole, base.workers, base.factors)
         if kept and variable.readers:
             self._copies[tensor.name] = self._copies_of(kept, variable.readers)
-        if factors:
+        if where_held:
             self._compute_where_held(variable, pieces, layout)
         levels = two_levels(tensor.name, pieces, self._groups)
         if levels is not None:

@@ -51,11 +51,14 @@ def held_parts(graph: Graph, variable: TrainedVariable, how: Synchronisation, ev
     writer = {tensors[tensor].alias: each for tensor, each in maker.items()}
     gradients = [number[name] for name in variable.together if tensors[number[name]].role is Role.GRADIENT]
     found = PartForms(maker[gradients[0]])
-    for tensor, part in zip(found.joined.inputs, how.parts, strict=True):
+    parts = zip(found.joined.inputs, how.parts, how.part_rewrites, strict=True)
+    for tensor, part, rewrite in parts:
         form = everywhere if isinstance(part, AllReduce) else Spread((), (part.worker,))
         while tensors[tensor].role is Role.STATE:
             found.tensors[tensors[tensor].name] = form
             found.operations[writer[tensor].name] = form
             (tensor,) = writer[tensor].inputs
         found.tensors[tensors[tensor].name] = form
+        if rewrite.sums_where_held:
+            found.operations[maker[tensor].name] = form
     return found

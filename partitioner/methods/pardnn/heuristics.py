@@ -17,10 +17,10 @@ import numpy.typing as npt
 
 from ....support.compiled import plain
 from ..placement.graph import Integers, PlacementDevices, PlacementGraph
-from ..placement.lifetimes import kept_until, stays, ticks_of
 from ..placement.live_tree import bytes_at, peak, peak_tick
 from ..placement.movable import MovablePlacement, movable
 from ..placement.moves import move
+from ..placement.stays import kept_until, stays, ticks_of
 
 
 def heuristic_one(

@@ -8,7 +8,7 @@ there. A node that overwrites another one's values shares its worker: one of the
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -87,9 +87,10 @@ class PlacementGraph:
     scratch_bytes: Integers
     """The memory that each node needs while it runs, besides its values: `[n]`."""
 
-    in_place_bytes: Integers | None = None
-    """The most bytes of each node's values that take over memory of what it is the last to read: `[n]`; None
-    if nothing does.
+    in_place: Integers = field(default_factory=lambda: np.zeros((0, 2), np.int64))
+    """Pairs of a value and one that its maker reads whose memory it may take over: `[pairs, 2]`, by maker,
+    then by value, then in the order in which they are tried. Both have as many bytes. The first one does
+    not last, and if the other one does, only its copies are taken over. See `taking_over`.
     """
 
     @property

@@ -4,7 +4,8 @@ The node at place `t` of the order runs at tick `t`. A value is stored on its ma
 its maker to the last tick at which somebody takes it from there: a reader on that worker, or the first reader
 on another one, which gets a copy. A *stay* is the time from the first to the last reader of a value on a
 worker; a copy lives as long as that. Lasting values live throughout where they are made. Scratch lives at the
-tick of its node. A value that overwrites another one is in the memory of that one, which must be lasting.
+tick of its node. A value that overwrites another one is in the memory of that one, which must be lasting. If
+a value takes over the memory of another one (`taking_over`), the other one's lifetime ends a tick earlier.
 
 The lifetimes count ticks, not seconds, so they hold however long nodes and messages take, if memory is only
 used again after those that have used it.
@@ -19,29 +20,11 @@ import numpy as np
 
 from ....programs.offsets import place
 from .graph import Integers, PlacementGraph
+from .stays import kept_until, stays, ticks_of
+from .taking_over import Hosts, hosts
 
 SCRATCH = -1
 """Stands for the value of memory that holds none."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Stays:
-    """From when to when each worker reads each value, ordered by value, then worker."""
-
-    value: Integers
-    """The value of each stay."""
-
-    worker: Integers
-    """The worker on which it is read."""
-
-    first: Integers
-    """The tick of the first reader there."""
-
-    last: Integers
-    """The tick of the last reader there."""
-
-    readers: Integers
-    """The number of readers there."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +52,9 @@ class LiveIntervals:
     value: Integers
     """The value that it holds; `SCRATCH` if it is scratch."""
 
+    shared: Integers
+    """A number for each interval: those with equal ones follow each other in the same memory."""
+
     @cached_property
     def peak_bytes(self) -> Integers:
         """Return the most live bytes of each worker: `[workers]`."""
@@ -91,15 +77,17 @@ class LiveIntervals:
 
     def arena_bytes(self, enough: Integers | None = None) -> Integers:
         """Return the size of each worker's arena; those of `enough` bytes are not made smaller."""
-        return np.array(
-            [
-                place(self.nbytes[own], self.first[own], self.last[own], 0 if enough is None else enough[w])[
-                    1
-                ]
-                for w, own in enumerate(self._of_workers())
-            ],
-            np.int64,
-        )
+        least = [0] * self.workers if enough is None else enough
+        found = [place(*self._joined(own), least[w])[1] for w, own in enumerate(self._of_workers())]
+        return np.array(found, np.int64)
+
+    def _joined(self, own: Integers) -> tuple[Integers, Integers, Integers]:
+        """Return sizes, first and last ticks of some intervals, those in the same memory as one."""
+        _, starts, number = np.unique(self.shared[own], return_index=True, return_inverse=True)
+        first, last = self.first[own][starts], self.last[own][starts]
+        np.minimum.at(first, number, self.first[own])
+        np.maximum.at(last, number, self.last[own])
+        return self.nbytes[own][starts], first, last
 
     def live_at(self, worker: int, tick: int) -> Integers:
         """Return the intervals of a worker at a tick, the largest first, and of equal ones in their order."""
@@ -113,50 +101,40 @@ class LiveIntervals:
         return np.split(order, np.searchsorted(self.worker[order], np.arange(1, self.workers)))
 
 
-def ticks_of(order: Integers) -> Integers:
-    """Return the tick of each node."""
-    ticks = np.empty(len(order), np.int64)
-    ticks[order] = np.arange(len(order))
-    return ticks
-
-
-def stays(graph: PlacementGraph, tick: Integers, worker: Integers) -> Stays:
-    """Return from when to when each worker reads each value."""
-    value, reader = graph.readers.row_of_entries, graph.readers.entries
-    sequence = np.lexsort((tick[reader], worker[reader], value))
-    value, reader = value[sequence], reader[sequence]
-    on, at = worker[reader], tick[reader]
-    begins = np.ones(len(value), bool)
-    begins[1:] = (value[1:] != value[:-1]) | (on[1:] != on[:-1])
-    starts = np.flatnonzero(begins)
-    ends = np.append(starts[1:], len(value)) - 1
-    return Stays(
-        value[starts], on[starts], at[starts], at[ends[: len(starts)]], ends[: len(starts)] - starts + 1
-    )
-
-
-def kept_until(graph: PlacementGraph, tick: Integers, worker: Integers, found: Stays) -> Integers:
-    """Return the last tick at which each value is taken from its maker's worker: `[v]`."""
-    until = tick[graph.maker].copy()
-    at_home = found.worker == worker[graph.maker[found.value]]
-    np.maximum.at(until, found.value, np.where(at_home, found.last, found.first))
-    return until
-
-
 def live_intervals(graph: PlacementGraph, workers: int, order: Integers, worker: Integers) -> LiveIntervals:
     """Return the memory that workers hold if nodes run in an order, which respects `graph.edges`."""
     tick = ticks_of(order)
     found = stays(graph, tick, worker)
     until = kept_until(graph, tick, worker, found)
-    copies = found.worker != worker[graph.maker[found.value]]
+    over = hosts(graph, tick, worker, found, until)
+    last = found.last.copy()
+    until[over.value] -= 1
+    last[over.stay] -= 1
+    copies = np.flatnonzero(found.worker != worker[graph.maker[found.value]])
     values = np.arange(len(graph.maker))
     parts = (
         (worker[graph.maker], worker, found.worker[copies]),
         (np.where(graph.lasting, 0, tick[graph.maker]), tick, found.first[copies]),
-        (np.where(graph.lasting, graph.count - 1, until), tick, found.last[copies]),
+        (np.where(graph.lasting, graph.count - 1, until), tick, last[copies]),
         (graph.stored_bytes, graph.scratch_bytes, graph.sent_bytes[found.value[copies]]),
         (values, np.full(graph.count, SCRATCH), found.value[copies]),
     )
     columns = [np.concatenate(part) for part in parts]
-    some = columns[3] > 0
+    columns.append(_in_same_memory(over, values, graph.count, copies, len(found.value)))
+    some = (columns[3] > 0) & (columns[1] <= columns[2])
     return LiveIntervals(workers, graph.count, *(column[some] for column in columns))
+
+
+def _in_same_memory(over: Hosts, values: Integers, nodes: int, copies: Integers, stays: int) -> Integers:
+    """Return `LiveIntervals.shared` for values, then scratch of nodes, then copies, given as stays."""
+    before = len(values) + nodes
+    of_stay = np.full(stays, -1)
+    of_stay[copies] = before + np.arange(len(copies))
+    found = np.arange(before + len(copies))
+    found[over.by_value] = over.value
+    found[over.by_stay] = of_stay[over.stay]
+    while True:
+        further = found[found]
+        if (further == found).all():
+            return found
+        found = further

@@ -23,15 +23,16 @@ from .lifetimes import SCRATCH, LiveIntervals, live_intervals
 from .live_tree import peak
 from .movable import movable
 from .relief import EVERYWHERE, LESS_IN_ALL, NEAR, relieve
+from .taking_over import most_taken_over
 
 ROUNDS = 8
 """How often the bounds on live bytes fall at most because of arenas."""
 
-PROGRESS = 0.01
-"""The part of all excess that has to be freed in `PATIENCE` rounds, or moves only pass it on."""
+TRIES = 12
+"""How often moves are looked for, in vain, before a worker is given up. Moves of others come in between."""
 
-PATIENCE = 30
-"""See `PROGRESS`. In a round moves free memory of one worker."""
+MOST_ROUNDS = 32
+"""The rounds for each worker, on average, before all is given up. In a round moves free memory of one."""
 
 SHOWN = 3
 """The number of values that an error names."""
@@ -121,7 +122,7 @@ def least_bytes(graph: PlacementGraph) -> Integers:
     lasting = np.zeros(graph.count, np.int64)
     np.add.at(lasting, leader[graph.lasting], graph.stored_bytes[graph.lasting])
     found += lasting[graph.leader]
-    return found if graph.in_place_bytes is None else found - graph.in_place_bytes
+    return found - most_taken_over(graph)
 
 
 def _within(
@@ -132,30 +133,37 @@ def _within(
         return worker
     state = movable(graph, devices, order, worker)
     bounds, moved = numbers(limits.tolist()), zeros(graph.count)
+    failures = [0] * devices.workers
     stuck: set[int] = set()
-    least, rounds = float("inf"), 0
-    while True:
-        excess = {
-            each: peak(state.highest, state.leaves, each) - int(limits[each])
-            for each in range(devices.workers)
-        }
-        over = [each for each, nbytes in excess.items() if nbytes > 0]
-        total = sum(excess[each] for each in over)
-        least, rounds = (total, 0) if total <= least * (1 - PROGRESS) else (least, rounds + 1)
-        left = [each for each in over if each not in stuck] if rounds < PATIENCE else []
-        found = np.array(plain(state.worker), np.int64)
+    moves = 0
+    for _ in range(MOST_ROUNDS * devices.workers):
+        excess = [
+            peak(state.highest, state.leaves, each) - int(limits[each]) for each in range(len(failures))
+        ]
+        over = [each for each, nbytes in enumerate(excess) if nbytes > 0]
+        if over and moves and stuck.issuperset(over):
+            stuck.clear()
+            moves = 0
+        over = [each for each in over if each not in stuck]
         if not over:
-            return found
-        if not left:
-            live = live_intervals(graph, devices.workers, order, found)
-            raise PlanError(_refusal(graph, live, order, over[0], int(limits[over[0]])))
-        fullest = max(left, key=lambda each: (excess[each], -each))
+            break
+        fullest = max(over, key=lambda each: (excess[each], -each))
         if any(
             relieve(state, bounds, moved, fullest, freedom) for freedom in (NEAR, EVERYWHERE, LESS_IN_ALL)
         ):
-            stuck.clear()
-        else:
-            stuck.add(fullest)
+            moves += 1
+            continue
+        failures[fullest] += 1
+        stuck.add(fullest)
+        if failures[fullest] == TRIES:
+            break
+    found = np.array(plain(state.worker), np.int64)
+    live = live_intervals(graph, devices.workers, order, found)
+    beyond = live.peak_bytes - limits
+    if (beyond > 0).any():
+        fullest = int(beyond.argmax())
+        raise PlanError(_refusal(graph, live, order, fullest, int(limits[fullest])))
+    return found
 
 
 def _refusal(graph: PlacementGraph, live: LiveIntervals, order: Integers, worker: int, limit: int) -> str:

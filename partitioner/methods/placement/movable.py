@@ -9,8 +9,10 @@ import numpy.typing as npt
 
 from ....support.compiled import COMPILED, Numbers
 from .graph import IntegerLists, Integers, PlacementDevices, PlacementGraph
-from .lifetimes import kept_until, live_intervals, stays, ticks_of
+from .lifetimes import live_intervals
 from .live_tree import built
+from .stays import kept_until, stays, ticks_of
+from .taking_over import bytes_taken_over, taken_pairs
 
 
 class MovablePlacement(NamedTuple):
@@ -94,6 +96,24 @@ class MovablePlacement(NamedTuple):
     stay_readers: Numbers
     """The number of readers of each stay."""
 
+    pair_firsts: Numbers
+    """Where the pairs of each node begin in the next three, see `taking_over`."""
+
+    pair_values: Numbers
+    """The value of each pair that may take over memory."""
+
+    pair_inputs: Numbers
+    """The value of each pair whose memory that is."""
+
+    pair_taken: Numbers
+    """1 if the value of a pair takes over the memory, else 0."""
+
+    taken_over: Numbers
+    """The bytes of each node's values that take over memory."""
+
+    may_host: Numbers
+    """1 if a value's memory may be taken over, else 0."""
+
     nanoseconds: Numbers
     """The time of each node on each worker's kind of device: kind after kind."""
 
@@ -125,6 +145,8 @@ def movable(
     """Return what workers hold under a placement whose nodes run in an order."""
     tick = ticks_of(order)
     found = stays(graph, tick, worker)
+    until = kept_until(graph, tick, worker, found)
+    taken = taken_pairs(graph, tick, worker, found, until)
     counts = np.bincount(found.value, minlength=len(graph.maker))
     room = np.minimum(np.diff(graph.readers.firsts), devices.workers)
     firsts = np.concatenate([[0], np.cumsum(room)])
@@ -158,7 +180,7 @@ def movable(
         _listed(graph.sent_bytes),
         _listed(graph.stored_bytes),
         _listed(graph.lasting.astype(np.int64)),
-        _listed(kept_until(graph, tick, worker, found)),
+        _listed(until),
         _listed(graph.scratch_bytes),
         _listed(firsts),
         _listed(counts),
@@ -166,6 +188,12 @@ def movable(
         roomy(found.first),
         roomy(found.last),
         roomy(found.readers),
+        _listed(np.searchsorted(graph.maker[graph.in_place[:, 0]], np.arange(graph.count + 1))),
+        _listed(graph.in_place[:, 0]),
+        _listed(graph.in_place[:, 1]),
+        _listed(taken.astype(np.int64)),
+        _listed(bytes_taken_over(graph, taken)),
+        _listed(np.isin(np.arange(len(graph.maker)), graph.in_place[:, 1]).astype(np.int64)),
         _listed(graph.nanoseconds.ravel()),
         _listed(devices.kind),
         _listed(devices.latency.ravel()),

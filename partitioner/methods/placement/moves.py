@@ -173,11 +173,61 @@ def _value_moves(placed: MovablePlacement, value: int, source: int, target: int)
 
 
 @compiled
+def _ends_with(placed: MovablePlacement, value: int, node: int) -> bool:
+    """Return whether nothing takes a value from a node's worker after the node, which reads it."""
+    worker = placed.worker[node]
+    if placed.worker[placed.maker[value]] == worker:
+        return not placed.lasting[value] and placed.until[value] == placed.tick[node]
+    stay = stay_on(placed.stay_worker, placed.stay_firsts[value], placed.stay_counts[value], worker)
+    return placed.stay_last[stay] == placed.tick[node]  # type: ignore[no-any-return]
+
+
+@compiled
+def _take_over(placed: MovablePlacement, node: int) -> None:
+    """Let the values of a node take over what memory they can, as `taking_over.taken_pairs` says."""
+    first, last = placed.pair_firsts[node], placed.pair_firsts[node + 1]
+    if first == last:
+        return
+    nbytes, done = 0, -1
+    for pair in range(first, last):
+        value, read = placed.pair_values[pair], placed.pair_inputs[pair]
+        takes = value != done and _ends_with(placed, read, node)
+        for other in range(first, pair):
+            if placed.pair_taken[other] and placed.pair_inputs[other] == read:
+                takes = False
+        placed.pair_taken[pair] = 1 if takes else 0
+        if takes:
+            done = value
+            nbytes += placed.stored[value]
+    change = placed.taken_over[node] - nbytes
+    placed.taken_over[node] = nbytes
+    _hold(placed, placed.worker[node], placed.tick[node], placed.tick[node], change)
+
+
+@compiled
+def _last_readers_take_over(placed: MovablePlacement, value: int, moved: int) -> None:
+    """Let the last readers of a value take over what they can, and the one before a node that has moved."""
+    if not placed.may_host[value]:
+        return
+    first = placed.stay_firsts[value]
+    for stay in range(first, first + placed.stay_counts[value]):
+        last = placed.stay_last[stay]
+        _take_over(placed, placed.order[last])
+        if placed.order[last] == moved and placed.stay_first[stay] < last:
+            place = place_of_reader(placed, value, last) - 1
+            while placed.worker[placed.readers[place]] != placed.stay_worker[stay]:
+                place -= 1
+            _take_over(placed, placed.readers[place])
+
+
+@compiled
 def move(placed: MovablePlacement, node: int, target: int) -> int:
     """Move a node to another worker, and return the nanoseconds of computing and of messages added."""
     source, tick = placed.worker[node], placed.tick[node]
     if source == target:
         return 0
+    _hold(placed, source, tick, tick, placed.taken_over[node])
+    placed.taken_over[node] = 0
     _hold(placed, source, tick, tick, -placed.scratch[node])
     _hold(placed, target, tick, tick, placed.scratch[node])
     cost = placed.nanoseconds[placed.kind[target] * placed.ticks + node]
@@ -187,4 +237,9 @@ def move(placed: MovablePlacement, node: int, target: int) -> int:
     for entry in range(placed.value_firsts[node], placed.value_firsts[node + 1]):
         cost += _value_moves(placed, placed.values[entry], source, target)
     placed.worker[node] = target
+    _take_over(placed, node)
+    for entry in range(placed.input_firsts[node], placed.input_firsts[node + 1]):
+        _last_readers_take_over(placed, placed.inputs[entry], node)
+    for entry in range(placed.value_firsts[node], placed.value_firsts[node + 1]):
+        _last_readers_take_over(placed, placed.values[entry], node)
     return cost  # type: ignore[no-any-return]

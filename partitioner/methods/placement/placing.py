@@ -30,10 +30,6 @@ from .training import operation_times, training_nodes
 ROUNDS = 6
 """How often the limit is lowered by what arenas need above live bytes."""
 
-MORE_LIVE_BYTES = (1.0, 0.9, 1.1, 1.25, 1.5)
-"""The limits on live bytes that are tried, as multiples of the memory. The smaller one leaves arenas room."""
-
-
 LARGE = (1.0, 0.5, 0.25)
 """The parts of the memory of a group above which all workers share an operation, until a plan fits."""
 
@@ -97,11 +93,9 @@ class Placing:
         """Return the plan of a placement, after moves that make arenas fit and leave memory to spare.
 
         Nodes move until live bytes fit. If an arena needs more than that, they move again for a limit that is
-        lower by the difference. Live bytes count outputs next to the inputs whose memory they may take over,
-        so they may exceed the memory somewhat if arenas do not: larger limits are tried if no moves are
-        found. All workers share operations that need more than a device has. If nothing fits, they share
-        operations that need a smaller part of it as well, up to half of all. Raises PlanError if none of that
-        helps.
+        lower by the difference, and then by twice the difference each time. All workers share operations that
+        need more than a device has. If nothing fits, they share operations that need a smaller part of it as
+        well, up to half of all. Raises PlanError if none of that helps.
         """
         memory = self._asked.memory
         if memory is None or self.devices.memory_bytes is None:
@@ -112,22 +106,18 @@ class Placing:
             sharing = self._sharing(part, spare)
             if before is not None and not sharing.shares_more(before):
                 break
-            for more in MORE_LIVE_BYTES if before is None else MORE_LIVE_BYTES[:1]:
-                limit = int(memory.nbytes * more) - spare
-                try:
-                    return self._fitting(schedule, sharing, memory, limit, spare)
-                except PlanError as error:
-                    refused = refused or error
+            try:
+                return self._fitting(schedule, sharing, memory, spare)
+            except PlanError as error:
+                refused = refused or error
             before = sharing
         assert refused is not None
         raise refused
 
-    def _fitting(
-        self, schedule: NodeSchedule, sharing: _Sharing, memory: WorkerMemory, limit: int, spare: int
-    ) -> Plan:
-        """Return a plan whose arenas fit, with a limit on live bytes to begin with."""
-        excess = 0
-        for _ in range(ROUNDS):
+    def _fitting(self, schedule: NodeSchedule, sharing: _Sharing, memory: WorkerMemory, spare: int) -> Plan:
+        """Return a plan whose arenas fit."""
+        limit, excess = memory.nbytes - spare, 0
+        for step in range(ROUNDS):
             limit = max(limit, 0)
             self._check_operations(sharing.nodes, limit)
             limits = np.full(self.groups, limit * self.group_workers)
@@ -137,7 +127,7 @@ class Placing:
             excess = memory.arena(plan) + spare - memory.nbytes
             if excess <= 0:
                 return plan
-            limit -= excess
+            limit -= excess << step
         raise PlanError(
             f"live bytes fit {memory.nbytes:,} bytes a worker, but arenas and the scratch of kernels need "
             f"{excess:,} more; allow more (--memory), or use more workers"

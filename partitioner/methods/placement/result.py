@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 
-from ....support.atomic_files import write_whole
+from ....errors import PlanError
 from ....support.notebook_display import NotebookDisplay
+from ....support.saved_files import save_whole
 
 
 @dataclass(frozen=True, repr=False)
@@ -56,5 +57,5 @@ class Placement(NotebookDisplay):
         return json.dumps(self.document) + "\n"
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the placement as JSON, see `text`."""
-        write_whole(Path(path), self.text.encode())
+        """Write the placement as JSON, see `text`. Raises PlanError if it cannot be written."""
+        save_whole(Path(path), self.text.encode(), "the placement", PlanError)

@@ -67,7 +67,6 @@ def with_shares(
     value[moved] = len(nodes.maker) + second
     order = np.lexsort((reader, value))
     stored = np.where(shared[nodes.maker], _share(nodes.stored_bytes, workers), nodes.stored_bytes)
-    in_place = nodes.in_place_bytes
     return replace(
         nodes,
         nanoseconds=np.where(shared, nanoseconds, nodes.nanoseconds),
@@ -77,7 +76,7 @@ def with_shares(
         readers=IntegerLists.grouped(value[order], reader[order], len(nodes.maker) + len(read)),
         lasting=np.append(nodes.lasting, np.zeros(len(read), bool)),
         scratch_bytes=np.where(shared, _share(nodes.scratch_bytes, workers), nodes.scratch_bytes),
-        in_place_bytes=None if in_place is None else np.where(shared, 0, in_place),
+        in_place=nodes.in_place[~shared[nodes.maker[nodes.in_place]].any(axis=1)],
     )
 
 

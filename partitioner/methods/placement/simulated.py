@@ -18,7 +18,7 @@ from ....simulator.jobs import Jobs, run
 from ....simulator.ways import Ways
 from ....support.gc_pause import gc_paused
 from .graph import Integers, PlacementDevices, PlacementGraph
-from .lifetimes import stays, ticks_of
+from .stays import stays, ticks_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)

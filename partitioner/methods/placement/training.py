@@ -8,12 +8,13 @@ data arrive where the plan's space says, and workers keep what never changes.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 import numpy as np
 
 from ....dataflow.graph import Graph, Operation
+from ....operators.stages.bound_operator import BoundOperator
 from ....simulator.times import TaskTimes
 from ...layouts.step_split import prime_factors, split_operation
 from ...layouts.uses import unread
@@ -86,8 +87,8 @@ def training_nodes(graph: Graph, times: OperationTimes) -> TrainingNodes:
         _leaders(graph, written, count),
         np.array(lasting, bool) & own,
         np.zeros(count, np.int64),
-        np.array([0] * first + [_in_place_bytes(graph, each) for each in graph.operations], np.int64),
     )
+    nodes = replace(nodes, in_place=_in_place(graph, nodes, value_of))
     return TrainingNodes(graph, nodes, written)
 
 
@@ -103,23 +104,27 @@ def _reads(graph: Graph, value_of: Integers, first: int) -> tuple[Integers, Inte
     return values[values >= 0], readers[values >= 0]
 
 
-def _in_place_bytes(graph: Graph, operation: Operation) -> int:
-    """Return the bytes of outputs for which there are inputs of the same form that may be overwritten."""
-    names = operation.bound.description.tensor_names
-    places = [operation.bound.in_place.__contains__(name) for name in names]
-    elsewhere = {t for t, here in zip(operation.inputs, places, strict=True) if not here}
-    free = [
-        graph.tensors[tensor]
-        for tensor, here in dict(zip(operation.inputs, places, strict=True)).items()
-        if here and tensor not in elsewhere and not graph.tensors[tensor].role.persistent
-    ]
-    found = 0
-    for tensor in (graph.tensors[output] for output in operation.outputs):
-        host = next((f for f in free if (f.shape, f.dtype) == (tensor.shape, tensor.dtype)), None)
-        if host is not None and tensor.alias is None:
-            free.remove(host)
-            found += prod(tensor.shape) * tensor.itemsize
-    return found
+def _in_place(graph: Graph, nodes: PlacementGraph, value_of: Integers) -> Integers:
+    """Return the outputs and the inputs of the same form whose memory they may take over, as values."""
+    known: dict[BoundOperator, tuple[list[int], list[int]]] = {}
+    found = []
+    for operation in graph.operations:
+        bound = operation.bound
+        if bound not in known:
+            here = [name in bound.in_place for name in bound.description.tensor_names]
+            known[bound] = np.flatnonzero(here).tolist(), np.flatnonzero(np.logical_not(here)).tolist()
+        places, others = known[bound]
+        if not places:
+            continue
+        elsewhere = {operation.inputs[place] for place in others}
+        inputs = dict.fromkeys(operation.inputs[place] for place in places)
+        for output in (graph.tensors[tensor] for tensor in operation.outputs):
+            for tensor in (graph.tensors[number] for number in inputs if number not in elsewhere):
+                if (tensor.shape, tensor.dtype) == (output.shape, output.dtype):
+                    found.append((output.index, tensor.index))
+    pairs = value_of[np.array(found, np.int64).reshape(-1, 2)]
+    free = ((pairs >= 0) & (nodes.stored_bytes[pairs] > 0)).all(axis=1)
+    return pairs[free & ~nodes.lasting[pairs[:, 0]]]
 
 
 def _after(graph: Graph, first: int, count: int) -> IntegerLists:

@@ -73,6 +73,11 @@ def test_other_formats(tmp_path: Path, refused: Refuse, start: bytes, found: str
     assert f"found {found}; " in refused(tmp_path / "data")
 
 
+def test_a_pickle_of_one_byte(tmp_path: Path, refused: Refuse) -> None:
+    (tmp_path / "data").write_bytes(b"\x80")
+    assert "is not a pickle that is safe to read: it is malformed" in refused(tmp_path / "data")
+
+
 def test_an_archive_is_to_be_unpacked(tmp_path: Path, cifar: Path, refused: Refuse) -> None:
     path = tmp_path / "cifar-10-python.tar.gz"
     with tarfile.open(path, "w:gz") as archive:

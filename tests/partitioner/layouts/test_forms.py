@@ -93,6 +93,7 @@ def test_parts_of_a_scalar() -> None:
         (Cut(0, (9,), (0, 1)), "bounds [9] do not cut 0 to 7 into 2 parts"),
         (Cut(0, (3,), (0,)), "into 1 parts"),
         (Parts(((0, ((0, 7),)),)), "every box needs 3 intervals"),
+        (Parts(((0, ((0, 7),)), (1, ((0, 7), (0, 2))))), "every box needs 3 intervals"),
         (Parts(((0, WHOLE, 1), (1, WHOLE, 2))), "terms are numbered [1, 2]; number them from 0 without gaps"),
     ],
 )

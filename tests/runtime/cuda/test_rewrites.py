@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tofu.dataflow.graph import Graph, Role
-from tofu.dataflow.rewrites.encoders import Cast, PowerSgd, Rewrite
+from tofu.dataflow.rewrites.encoders import Cast, PowerSgd, Rewrite, TopK
 from tofu.partitioner import lower
 from tofu.partitioner.methods.autodist.compiling import compile_strategy
 from tofu.partitioner.methods.autodist.strategy import (
@@ -26,6 +26,7 @@ HOWS = {
     "float16": Synchronisation(WHOLE, None, Rewrite(Cast("float16", feedback=True))),
     "bfloat16, late": Synchronisation(WHOLE, None, Rewrite(Cast("bfloat16", feedback=True), 1)),
     "PowerSGD": Synchronisation(WHOLE, None, Rewrite(PowerSgd(2))),
+    "the largest elements": Synchronisation(WHOLE, None, Rewrite(TopK(5))),
     "two levels": Synchronisation((AllReduce(two_level=True),), None, Rewrite(Cast("bfloat16"))),
     "via": Synchronisation((Server(3, via=(0, 2)),), None, Rewrite(Cast("float16"))),
 }

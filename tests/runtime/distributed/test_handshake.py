@@ -12,7 +12,14 @@ import pytest
 
 from tofu.errors import ExecutionError
 from tofu.runtime.distributed import join as joining
-from tofu.runtime.distributed.handshake import MAGIC, Refused, greet, welcome
+from tofu.runtime.distributed.handshake import (
+    CHALLENGE_BYTES,
+    DIGEST_BYTES,
+    MAGIC,
+    Refused,
+    greet,
+    welcome,
+)
 from tofu.runtime.distributed.join import join
 from tofu.runtime.distributed.rendezvous import Meeting, listening, meeting
 
@@ -70,6 +77,82 @@ def test_garbage_is_refused(said: bytes) -> None:
         other.shutdown(socket.SHUT_WR)
         found[0].join(5)
         assert isinstance(found[1], Refused | OSError)
+
+
+def test_a_replayed_greeting_is_refused() -> None:
+    """Every byte that a process of the run sent, sent again to another challenge."""
+    with pair() as (one, other), pair() as (here, there):
+        found = welcomed(one, TOKEN)
+        relayed = threading.Thread(target=greet, args=(here, TOKEN, {"process": 3}))
+        relayed.start()
+        there.sendall(other.recv(len(MAGIC) + CHALLENGE_BYTES, socket.MSG_WAITALL))
+        said = there.recv(1 << 16)
+        while len(said) < 4 + CHALLENGE_BYTES + DIGEST_BYTES + int.from_bytes(said[:4], "big"):
+            said += there.recv(1 << 16)
+        other.sendall(said)
+        found[0].join(5)
+        assert found[1] == {"process": 3}
+        there.sendall(other.recv(DIGEST_BYTES, socket.MSG_WAITALL))
+        relayed.join(5)
+    with pair() as (one, other):
+        found = welcomed(one, TOKEN)
+        other.sendall(said)
+        found[0].join(5)
+        assert isinstance(found[1], Refused)
+
+
+def test_a_replayed_answer_is_refused() -> None:
+    """A listener that repeats what one of the run has said does not pass for it."""
+    with pair() as (one, other):
+        found = welcomed(one, TOKEN)
+        opening = other.recv(len(MAGIC) + CHALLENGE_BYTES, socket.MSG_PEEK | socket.MSG_WAITALL)
+        greet(other, TOKEN, {"process": 3})
+        found[0].join(5)
+    with pair() as (one, other):
+        one.sendall(opening + bytes(DIGEST_BYTES))
+        with pytest.raises(Refused, match="does not know this run's token"):
+            greet(other, TOKEN, {"process": 3})
+
+
+@pytest.mark.parametrize("length", [1, 3, 4, 40, 67, 68, 70])
+def test_half_a_greeting_is_refused(length: int) -> None:
+    whole = (20).to_bytes(4, "big") + bytes(CHALLENGE_BYTES + DIGEST_BYTES) + b"x" * 20
+    with pair() as (one, other):
+        found = welcomed(one, TOKEN)
+        other.sendall(whole[:length])
+        other.shutdown(socket.SHUT_WR)
+        found[0].join(5)
+        assert isinstance(found[1], ConnectionError)
+
+
+def test_two_runs_on_one_port_do_not_mix() -> None:
+    """A process of another run, with another token, is refused by name; this run meets as if alone."""
+    with listening("127.0.0.1", 0) as listener:
+        port = listener.getsockname()[1]
+        found: list[Any] = []
+
+        def run(number: int) -> None:
+            own = socket.socket(fileno=listener.detach()) if not number else None
+            place = Meeting(number, 2, 2, 0, own, lambda: ("127.0.0.1", port, TOKEN), True)
+            found.append(join(place, 1, timeout_seconds=10, join_seconds=30))
+
+        first = threading.Thread(target=run, args=(0,))
+        first.start()
+        other = Meeting(1, 2, 2, 0, None, lambda: ("127.0.0.1", port, b"of another run"), True)
+        with pytest.raises(
+            ExecutionError, match=rf"process 1 was refused at 127.0.0.1:{port}|found no first"
+        ):
+            join(other, 1, timeout_seconds=10, join_seconds=0.2)
+        assert not found
+        second = threading.Thread(target=run, args=(1,))
+        second.start()
+        first.join(20)
+        second.join(20)
+        assert sorted(each.number for each in found) == [0, 1]
+        for each in found:
+            each.control.close()
+            for connection in each.connections.values():
+                connection.close()
 
 
 def test_a_listener_of_another_kind_is_refused() -> None:

@@ -42,14 +42,14 @@ class CoarseJobs:
                 self._flush(worker)
             self._waited[worker].append(job)
 
-    def computed(self) -> list[int]:
-        """Return the jobs after which all workers have computed what they were given."""
+    def computed(self) -> Ends:
+        """Return the jobs after which the workers have computed what they were given."""
         for worker, time in enumerate(self._pending):
             if time or self._waited[worker]:
                 self._flush(worker)
-        return list(self._computed.values())
+        return dict(self._computed)
 
-    def transfer(self, after: Sequence[int], messages: Reals, start: Reals, finish: Reals) -> Ends:
+    def transfer(self, after: Ends, messages: Reals, start: Reals, finish: Reals) -> Ends:
         """Let every reader of messages run a transfer; return the jobs that end them."""
         workers = self._pairs.workers
         times = np.rint(messages).astype(np.int64).tolist()
@@ -88,9 +88,15 @@ class CoarseJobs:
         self._pending[worker] = 0.0
         self._waited[worker] = []
 
-    def _begin(self, reader: int, after: Sequence[int], start: Reals) -> int:
+    def _begin(self, reader: int, after: Ends, start: Reals) -> int:
+        """Add the start of a transfer. If its reader takes time to wake, it does so after jobs of others."""
         own = [self._moved[reader]] if reader in self._moved else []
-        return self._add(round(start[reader]), (), [*own, *after])
+        wake = int(self._pairs.ways.wakes[reader])
+        others = [job for worker, job in after.items() if worker != reader]
+        if wake and others:
+            own += [after[reader]] if reader in after else []
+            return self._add(round(start[reader]), (), [*own, self._add(wake, (), others)])
+        return self._add(round(start[reader]), (), [*own, *after.values()])
 
     def _message(self, begin: int, sender: int, reader: int, times: list[list[int]]) -> list[int]:
         time = times[sender][reader]

@@ -11,6 +11,7 @@ of all-reduces.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, field
 
@@ -21,11 +22,12 @@ from .....machines.machine import Machine
 from .....programs.program import Compute, PartitionedGraph
 from .....simulator.iteration_jobs import JobKind
 from .....simulator.timeline import Timeline
-from .....simulator.times import NANOSECONDS
+from .....simulator.times import NANOSECONDS, ProfiledTimes
 from ..strategy import AllReduce, Server, SyncStrategy
 from ..variables import TrainedVariable, find_variables
 from .coarse_jobs import CoarseJobs, Ends
 from .traffic import PairTimes, Reals, SyncTraffic, sync_traffic
+from .transfer_times import TransferTimes, sync_times
 
 
 @dataclass(slots=True)
@@ -49,7 +51,9 @@ class SyncModel:
         """The graph."""
         self.variables = find_variables(graph)
         """Its variables, in order."""
-        self.pairs = PairTimes(machine, plain.workers)
+        profiled = None if machine.profile is None else ProfiledTimes(graph, machine, plain.workers)
+        wake = None if profiled is None else profiled.wake_nanoseconds
+        self.pairs = PairTimes(machine, plain.workers, wake)
         """The times of messages."""
         kinds = self.pairs.ways.kinds
         self._in_turn = kinds[0].in_turn
@@ -57,7 +61,7 @@ class SyncModel:
         """Whether the pieces of a group travel together."""
         self.start = np.array([kind.start_seconds for kind in kinds]) * NANOSECONDS
         """The nanoseconds in which each worker starts a transfer."""
-        self._per_byte = np.array([1 / kind.bytes_per_second for kind in kinds]) * NANOSECONDS
+        self._times = sync_times(self.pairs, profiled)
         updates = {each.index: number for number, v in enumerate(self.variables) for each in v.updates}
         self._update_of = updates
         self._gradients = _gradients(graph, self.variables)
@@ -103,7 +107,7 @@ class SyncModel:
         none = np.zeros(workers)
         for operation in self._order(strategy, members):
             for number in fetches.get(operation, ()):
-                jobs.wait(jobs.transfer((), self.pairs.of(moved[number].fetched), self.start, none))
+                jobs.wait(self._move(jobs, {}, self._times.fetch, [moved[number].fetched]))
             fixed = self._fixed.get(operation)
             for messages in () if fixed is None else fixed.before:
                 jobs.wait(jobs.transfer(jobs.computed(), messages, self.start, none))
@@ -137,18 +141,25 @@ class SyncModel:
         """Reduce the gradients of variables whose pieces travel together, in one hop or two."""
         ends: Ends = {}
         after = jobs.computed()
-        for number in range(2):
+        for number, times in enumerate((self._times.reduce, self._times.fetch)):
             each = [one.spread if number else one.gradient for one in moved]
-            nbytes = np.sum(each, axis=0)
-            if not nbytes.any():
-                continue
-            count = np.sum([one.any(axis=0) for one in each], axis=0)
-            finish = np.maximum(count - 1, 0) * self.start
-            if not number:
-                finish = finish + (self.pairs.workers + 1) * nbytes.max(axis=0) * self._per_byte
-            ends = {**ends, **jobs.transfer(after, self.pairs.of(nbytes), self.start, finish)}
-            after = list(ends.values())
+            if any(one.any() for one in each):
+                ends = {**ends, **self._move(jobs, after, times, each)}
+                after = dict(ends)
         return ends
+
+    def _move(self, jobs: CoarseJobs, after: Ends, times: TransferTimes, moved: Sequence[Reals]) -> Ends:
+        """Let readers fetch what moves `[sender, reader]` of each variable, or reduce it."""
+        nbytes = np.sum(moved, axis=0)
+        count = np.sum([each.any(axis=0) for each in moved], axis=0)
+        if times is self._times.reduce:
+            own = nbytes.max(axis=0)
+            touched = (self.pairs.workers + 1) * own
+        else:
+            own = nbytes.max(axis=1)
+            touched = 2 * own
+        finish = np.maximum(count - 1, 0) * times.start + times.finish(own, touched)
+        return jobs.transfer(after, times.messages(nbytes), times.start, finish)
 
     def _share(self, time: Reals, moved: SyncTraffic) -> Reals:
         """Return how long an update takes on each worker, by the part of the variable that it holds."""

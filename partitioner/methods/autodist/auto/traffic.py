@@ -20,10 +20,11 @@ Reals = npt.NDArray[np.float64]
 class PairTimes:
     """How long messages take between all pairs of workers, and which lanes they occupy."""
 
-    def __init__(self, machine: Machine, workers: int) -> None:
+    def __init__(self, machine: Machine, workers: int, wake_nanoseconds: int | None = None) -> None:
+        """`wake_nanoseconds` is the measured time that threads take to wake; None for that of the devices."""
         self.workers = workers
         """The number of workers."""
-        self.ways = Ways(machine, workers)
+        self.ways = Ways(machine, workers, wake_nanoseconds)
         """The ways of messages."""
         self.latency = np.zeros((workers, workers))
         """`[sender, reader]`: the nanoseconds of a message without bytes."""

@@ -11,11 +11,11 @@ from tofu.dataflow.training import training_graph
 ROWS, WIDTH, HIDDEN, BATCH = 12, 5, 8, 8
 
 
-def embedded() -> Graph:
+def embedded(dtype: str = "float64") -> Graph:
     """Return the training graph; its variables are `table_weight`, `fc_weight` and `fc_bias`, in order."""
     with NameScope():
         net = sym.Embedding(sym.Variable("data"), input_dim=ROWS, output_dim=WIDTH, name="table")
         net = sym.FullyConnected(net, num_hidden=HIDDEN, name="fc")
         net = sym.LinearRegressionOutput(net, sym.Variable("label"), name="out")
     shapes = {"data": (BATCH,), "label": (BATCH, HIDDEN)}
-    return training_graph(net, shapes, sgd(momentum=0, rescale=0.25), dtype="float64")
+    return training_graph(net, shapes, sgd(momentum=0, rescale=0.25), dtype=dtype)

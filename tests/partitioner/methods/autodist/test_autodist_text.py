@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import tofu
+from tofu.dataflow.rewrites.encoders import NO_REWRITE, Rewrite
 from tofu.errors import PlanError
 from tofu.partitioner.methods.autodist.autodist_text import parse_autodist_text
 from tofu.partitioner.methods.autodist.builders import partitioned_ps
@@ -94,6 +95,33 @@ def test_a_builder_written_as_autodist_writes_it_is_that_builder() -> None:
     assert parse_autodist_text(text, GRAPH, 4) == strategy
 
 
+def test_staleness_is_a_delay() -> None:
+    """The whole variable, or each part, is as late as its staleness allows; an all-reduce is never late."""
+    late = 'PSSynchronizer { reduction_destination: "10.0.0.1:GPU:0" sync: true staleness: 2 }'
+    parts = f'partitioner: "2" part_config {{ {late} }} part_config {{ AllReduceSynchronizer {{ }} }}'
+    text = node("table_weight", late) + node("fc_weight", PLAIN) + node("fc_bias", parts) + REPLICAS
+    found = parse_autodist_text(text, GRAPH, 3).variables
+    assert found["table_weight"] == Synchronisation((Server(0),), rewrite=Rewrite(delay=2))
+    assert found["fc_weight"] == Synchronisation((AllReduce(),))
+    assert found["fc_bias"].part_rewrites == (Rewrite(delay=2), NO_REWRITE)
+    on_two = text.replace("replicas: '10.0.0.2:GPU:0'", "")
+    plan = compile_strategy(GRAPH, 2, parse_autodist_text(on_two, GRAPH, 2))
+    assert {"delayed_1(table_weight)", "delayed_2(fc_bias[0:4])"} <= plan.versions.keys()
+
+
+@pytest.mark.parametrize("kind", ["HorovodCompressor", "HorovodCompressorEF"])
+def test_a_cast_to_float32_changes_no_gradient_in_float32(kind: str) -> None:
+    single = embedded("float32")
+    text = "".join(
+        node(name, f"AllReduceSynchronizer {{ compressor: {kind} }}")
+        for name in ("table_weight", "fc_weight", "fc_bias")
+    )
+    found = parse_autodist_text(text + REPLICAS, single, 3).variables
+    assert set(found.values()) == {Synchronisation((AllReduce(),))}
+    with pytest.raises(PlanError, match=f"compressor is '{kind}', which has no counterpart"):
+        parse_autodist_text(text + REPLICAS, GRAPH, 3)
+
+
 PLAIN = "AllReduceSynchronizer { }"
 OTHERS = node("table_weight", PLAIN) + node("fc_weight", PLAIN)
 """Eight lines; the entry of the bias is in lines 9 to 12."""
@@ -141,7 +169,7 @@ def served(text: str) -> str:
         (bias("PSSynchronizer { sync: true }"), "line 11: PSSynchronizer lacks reduction_destination"),
         (served(""), "line 11: PSSynchronizer applies gradients in order of arrival, .* write sync: true"),
         (served("sync: false"), "applies gradients in order of arrival"),
-        (served("sync: true staleness: 2"), "line 11: staleness is 2, but gradients are not late here"),
+        (served("sync: true staleness: -2"), "line 11: staleness is -2; it must lie between 0 and 1,024"),
         (served("sync: true proxy: true"), "line 11: PSSynchronizer has an unknown field 'proxy'"),
         (served("sync: 1"), "line 11: sync is 1; it must be true or false"),
         (served("sync: true staleness: true"), "staleness is True; it must be a whole number"),

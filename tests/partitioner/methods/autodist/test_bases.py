@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 import tofu
 from tofu.dataflow.graph import Graph, Phase
+from tofu.dataflow.rewrites.encoders import Cast, Rewrite
 from tofu.errors import PlanError
 from tofu.partitioner import Plan
 from tofu.partitioner.methods.autodist.builders import all_reduce, ps, ps_load_balancing
@@ -20,7 +22,7 @@ from tofu.partitioner.plans.compose import compose
 from tofu.plans import Copy, Spread
 
 from ....runtime.test_partitioned_training import single, training
-from .test_compiling import STEPS, parameter_shapes, require_bits, synchronisations, trained
+from .test_compiling import STEPS, Array, parameter_shapes, require_bits, synchronisations, trained
 
 METHODS = ("recursive", "refine", "exact", "data-parallel", "zero-3", "megatron:dp2-tp2", "megatron:tp4")
 WORKERS = 4
@@ -132,6 +134,63 @@ def test_copies_and_the_order_of_a_base_stay() -> None:
 
 def _owned(graph: Graph, name: str) -> bool:
     return next(t.alias is None for t in graph.tensors if t.name == name)
+
+
+def delayed(strategy: SyncStrategy, delay: int) -> SyncStrategy:
+    return SyncStrategy(
+        {name: replace(how, rewrite=Rewrite(delay=delay)) for name, how in strategy.variables.items()},
+        strategy.replicas,
+    )
+
+
+def late(graph: Graph, workers: int, strategy: SyncStrategy, started: Plan | None) -> dict[str, Array]:
+    """Train a plan with delays for four iterations, and return all that it learned."""
+    plan = compile_strategy(graph, workers, strategy, started)
+    assert plan.graph is not None
+    return trained(plan.graph, plan, 4)
+
+
+@cache
+def late_on_one_worker(delay: int) -> dict[str, Array]:
+    graph = training("perceptron")
+    return late(graph, 1, delayed(all_reduce(graph, 1), delay), None)
+
+
+@pytest.mark.parametrize("method", ["recursive", "exact", "megatron:dp2-tp2", "zero-3"])
+@pytest.mark.parametrize("build", [all_reduce, ps_load_balancing])
+def test_gradients_are_delayed_on_any_plan(method: str, build: object) -> None:
+    graph = training("perceptron")
+    assert callable(build)
+    strategy = delayed(build(graph, WORKERS), 2)
+    found = late(graph, WORKERS, strategy, base("perceptron", method))
+    require_bits(found, late_on_one_worker(2))
+    now = single("perceptron", 4)
+    assert any((value != now[name]).any() for name, value in found.items() if name in now)
+
+
+def test_a_variable_in_one_place_is_delayed_there() -> None:
+    """Gradients wait where the variable is, so nothing more moves. Workers that only serve are allowed."""
+    graph = training("perceptron")
+    pipeline = placed(graph)
+    strategy = delayed(ps(graph, WORKERS), 1)
+    plan = compile_strategy(graph, WORKERS, strategy, pipeline)
+    assert plan.cost_bytes == pipeline.cost_bytes
+    assert {each.worker for each in plan.versions["delayed_1(fc2_weight)"][0].holdings} == {2}
+    require_bits(late(graph, WORKERS, strategy, pipeline), late_on_one_worker(1))
+    ordered = replace(pipeline, written_order=tuple(pipeline.strategies))
+    require_bits(late(graph, WORKERS, strategy, ordered), late_on_one_worker(1))
+    apart = SyncStrategy(delayed(ps(graph, 3), 1).variables, ((1, 2),))
+    require_bits(late(graph, 3, apart, None), late_on_one_worker(1))
+
+
+def test_encoders_need_a_gradient_of_each_worker() -> None:
+    graph = training("perceptron")
+    encoded = Synchronisation((AllReduce(),), rewrite=Rewrite(Cast("bfloat16"), 1))
+    strategy = SyncStrategy(dict.fromkeys(parameter_shapes(graph), encoded))
+    with pytest.raises(PlanError, match=r"'fc1_weight' has an encoder, .* data parallelism alone makes"):
+        compile_strategy(graph, WORKERS, strategy, base("perceptron", "recursive"))
+    with pytest.raises(PlanError, match="all 4 workers must be replicas, but 2 are"):
+        compile_strategy(graph, WORKERS, replace(strategy, replicas=((0, 2),)))
 
 
 def test_factors_that_are_not_primes_stay() -> None:

@@ -8,7 +8,7 @@ from tofu.partitioner.methods.placement.graph import IntegerLists, PlacementDevi
 
 
 def drawn(generator: np.random.Generator, nodes: int, sizes: int = 100) -> PlacementGraph:
-    """Draw a graph: each node makes up to two values, some of which last; some nodes share a worker."""
+    """Draw a graph: nodes make up to two values; some last, some take over memory; some share a worker."""
     counts = generator.integers(0, 3, nodes)
     maker = np.repeat(np.arange(nodes), counts)
     readers = []
@@ -24,17 +24,29 @@ def drawn(generator: np.random.Generator, nodes: int, sizes: int = 100) -> Place
         for node in range(nodes)
     ]
     count = len(maker)
+    lasting = generator.random(count) < 0.2
+    stored = generator.integers(0, sizes, count) * (generator.random(count) < 0.9)
+    sent = generator.integers(0, sizes, count)
+    in_place = []
+    for value, node in enumerate(maker.tolist()):
+        for read in generator.permutation(count).tolist():
+            free = not lasting[value] and stored[value] > 0
+            if free and node in readers[read] and generator.random() < 0.7:
+                stored[read] = sent[read] = stored[value]
+                in_place.append((value, read))
+    in_place = [pair for pair in in_place if len({stored[pair[0]], stored[pair[1]], sent[pair[1]]}) == 1]
     return PlacementGraph(
         names=tuple(f"n{node}" for node in range(nodes)),
         nanoseconds=generator.integers(0, 50, (2, nodes)),
         maker=maker,
-        sent_bytes=generator.integers(0, sizes, count),
-        stored_bytes=generator.integers(0, sizes, count) * (generator.random(count) < 0.9),
+        sent_bytes=sent,
+        stored_bytes=stored,
         readers=IntegerLists.of([each.tolist() for each in readers]),
         after=IntegerLists.of([list(each) for each in after]),
         leader=leader,
-        lasting=generator.random(count) < 0.2,
+        lasting=lasting,
         scratch_bytes=generator.integers(0, sizes, nodes) * (generator.random(nodes) < 0.3),
+        in_place=np.array(in_place, np.int64).reshape(-1, 2),
     )
 
 

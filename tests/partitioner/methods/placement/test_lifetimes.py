@@ -18,6 +18,7 @@ def walked(graph: PlacementGraph, workers: int, order: np.ndarray, worker: np.nd
     """Return the live bytes `[worker, tick]` by the words of the definition."""
     tick = {int(node): place for place, node in enumerate(order)}
     live = np.zeros((workers, graph.count), np.int64)
+    ends = {}
     for node in range(graph.count):
         live[worker[node], tick[node]] += graph.scratch_bytes[node]
     for value, maker in enumerate(graph.maker.tolist()):
@@ -27,10 +28,19 @@ def walked(graph: PlacementGraph, workers: int, order: np.ndarray, worker: np.nd
         taken = [tick[maker], *there.pop(home, []), *map(min, there.values())]
         for copy, read in there.items():
             live[copy, min(read) : max(read) + 1] += graph.sent_bytes[value]
+            ends[value, copy] = max(read)
         if graph.lasting[value]:
             live[home] += graph.stored_bytes[value]
         else:
             live[home, tick[maker] : max(taken) + 1] += graph.stored_bytes[value]
+            ends[value, home] = max(taken)
+    done: set[tuple[int, int]] = set()
+    for value, read in graph.in_place.tolist():
+        node = graph.maker[value]
+        free = (value, -1) not in done and (node, read) not in done
+        if free and ends.get((read, worker[node])) == tick[node]:
+            live[worker[node], tick[node]] -= graph.stored_bytes[value]
+            done |= {(value, -1), (node, read)}
     return live
 
 

@@ -23,6 +23,7 @@ def test_trees_hold_what_rows_do(seed: int, ticks: int, workers: int) -> None:
         last,
         generator.integers(1, 9, 6),
         np.arange(6),
+        np.arange(6),
     )
     rows = np.array([live.live_bytes(worker) for worker in range(workers)])
     highest, added, leaves = built(live)

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tofu.errors import PlanError
+from tofu.partitioner.methods.placement import mend as mending
 from tofu.partitioner.methods.placement.graph import IntegerLists, PlacementDevices, PlacementGraph
 from tofu.partitioner.methods.placement.lifetimes import live_intervals
 from tofu.partitioner.methods.placement.mend import least_bytes, mend, together_bytes
@@ -142,6 +143,48 @@ def test_refusals_name_the_worker_and_the_largest_values() -> None:
         mend(lasting, equal_devices(3, 130), np.arange(4), np.zeros(4, np.int64))
     with pytest.raises(PlanError, match=r"worker \d holds 200 bytes when 'n0' runs, and may hold 150"):
         mend(lasting, equal_devices(3, 150), np.arange(4), np.zeros(4, np.int64))
+
+
+@pytest.mark.parametrize("moves", [0, 1])
+def test_moves_that_never_suffice_end(monkeypatch: pytest.MonkeyPatch, moves: int) -> None:
+    """Whether no move is found, or moves free nothing, the rounds have an end, and a worker is named."""
+    calls = []
+
+    def free_nothing(*_: object) -> int:
+        calls.append(1)
+        return moves
+
+    monkeypatch.setattr(mending, "relieve", free_nothing)
+    with pytest.raises(PlanError, match=r"worker 0 holds 900 bytes .* and may hold 899; no moves"):
+        mend(pairs_of(9, 100), equal_devices(2, 899), np.arange(18), np.zeros(18, np.int64))
+    assert len(calls) == (2 * mending.MOST_ROUNDS if moves else 3)
+
+
+def pairs_of(pairs: int, nbytes: int) -> PlacementGraph:
+    """Return nodes that each make a value, and as many that each read one of these."""
+    return PlacementGraph(
+        names=tuple(f"n{node}" for node in range(2 * pairs)),
+        nanoseconds=np.full((1, 2 * pairs), 10),
+        maker=np.arange(pairs),
+        sent_bytes=np.full(pairs, nbytes),
+        stored_bytes=np.full(pairs, nbytes),
+        readers=IntegerLists.of([[pairs + node] for node in range(pairs)]),
+        after=IntegerLists.of([[]] * (2 * pairs)),
+        leader=np.arange(2 * pairs),
+        lasting=np.zeros(pairs, bool),
+        scratch_bytes=np.zeros(2 * pairs, np.int64),
+    )
+
+
+def test_values_that_take_over_memory_need_none() -> None:
+    """A chain whose values replace each other needs the memory of one, and no moves."""
+    plain = replace(chain(4, 100), readers=IntegerLists.of([[1], [2], [3], []]))
+    with pytest.raises(PlanError, match=r"alone needs 200 bytes"):
+        mend(plain, equal_devices(1, 199), np.arange(4), np.zeros(4, np.int64))
+    over = replace(plain, in_place=np.array([[1, 0], [2, 1], [3, 2]]))
+    assert mend(over, equal_devices(1, 100), np.arange(4), np.zeros(4, np.int64)).tolist() == [0] * 4
+    with pytest.raises(PlanError, match=r"alone needs 100 bytes"):
+        mend(over, equal_devices(1, 99), np.arange(4), np.zeros(4, np.int64))
 
 
 def digest() -> str:

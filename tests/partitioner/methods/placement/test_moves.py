@@ -7,10 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tofu.partitioner.methods.placement.graph import PlacementDevices, PlacementGraph
-from tofu.partitioner.methods.placement.lifetimes import live_intervals, stays, ticks_of
+from tofu.partitioner.methods.placement.lifetimes import live_intervals
 from tofu.partitioner.methods.placement.live_tree import bytes_at, peak, peak_tick
 from tofu.partitioner.methods.placement.movable import MovablePlacement, movable
 from tofu.partitioner.methods.placement.moves import move
+from tofu.partitioner.methods.placement.stays import stays, ticks_of
 
 from .drawn_graphs import drawn, drawn_devices, drawn_order, drawn_workers
 

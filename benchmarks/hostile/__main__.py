@@ -1,0 +1,95 @@
+"""Hostile input, drawn by a seed, and what became of it.
+
+    python -m benchmarks.hostile texts --count 1000000 --seed 1
+    python -m benchmarks.hostile nesting
+    python -m benchmarks.hostile files --count 10000
+    python -m benchmarks.hostile plans --count 10000
+    python -m benchmarks.hostile kills --count 200
+
+`files` takes the count for each format. Each part ends after `--seconds`, and its result says how many were
+tried. A trial that takes longer than `--limit` seconds of processor time counts as a hang. An audit hook
+watches for execution, imports, connections and files elsewhere. The exit status is 1 if anything went wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from benchmarks.machine import described
+from benchmarks.record import keep
+
+from .files import files
+from .guard import Guard
+from .kills import kills
+from .nesting import nesting
+from .plans import plans
+from .texts import texts
+
+PARTS: dict[str, tuple[Callable[[Iterable[int], int, float], Guard], int]] = {
+    "texts": (texts, 1_000_000),
+    "nesting": (nesting, 1_000_000),
+    "files": (files, 10_000),
+    "plans": (plans, 10_000),
+    "kills": (kills, 200),
+}
+"""Each part, and how many trials it has if nothing else is said."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("part", choices=PARTS)
+    parser.add_argument("--count", type=int, help="the number of trials")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="the most seconds of the part")
+    parser.add_argument("--limit", type=float, default=1.0, help="processor seconds for one trial")
+    parser.add_argument("--save", type=Path, help="add the result to this file")
+    arguments = parser.parse_args()
+    part, usual = PARTS[arguments.part]
+    numbers = Numbers(arguments.count or usual, arguments.seconds)
+    guard = part(numbers, arguments.seed, arguments.limit)
+    result: dict[str, Any] = {
+        **described(),
+        "seed": arguments.seed,
+        "count": numbers.given,
+        "seconds": round(numbers.seconds, 1),
+        **guard.result(),
+    }
+    results = {}
+    if arguments.save is not None and arguments.save.exists():
+        results = json.loads(arguments.save.read_text(encoding="utf-8"))
+    results[arguments.part] = result
+    keep(results, arguments.save)
+    print(json.dumps(result, indent=2))
+    sys.exit(guard.failed)
+
+
+class Numbers:
+    """Numbers from 0, at most `count`, and none after `seconds`."""
+
+    def __init__(self, count: int, seconds: float) -> None:
+        self._count = count
+        self._seconds = seconds
+        self._begun = monotonic()
+        self.given = 0
+
+    def __iter__(self) -> Iterator[int]:
+        while self.given < self._count and self.seconds < self._seconds:
+            self.given += 1
+            yield self.given - 1
+
+    @property
+    def seconds(self) -> float:
+        """Return the seconds since the beginning."""
+        return monotonic() - self._begun
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,134 @@
+"""A kernel that writes outside its buffers is an error that names it; without one, nothing changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tofu import Module, cpu, gpu, sym
+from tofu.errors import ExecutionError
+from tofu.programs.clock import writes
+from tofu.programs.guarded_memory import BAND_BYTES
+from tofu.programs.program import Compute, PartitionedGraph
+from tofu.runtime import numpy_engine
+from tofu.runtime.data import ArrayIterator
+from tofu.runtime.preparation import PreparedSteps, place_of, prepare
+
+WORKERS = 3
+FAILS_AT = 2
+"""The number of the iteration in which a kernel writes outside its buffers."""
+
+
+def trained(**options: Any) -> dict[str, Any]:
+    net = sym.Activation(sym.FullyConnected(sym.Variable("data"), num_hidden=6, name="fc1"), act_type="relu")
+    net = sym.SoftmaxOutput(sym.FullyConnected(net, num_hidden=3, name="fc2"), name="softmax")
+    data = np.random.default_rng(1).standard_normal((24, 5)).astype(np.float32)
+    batches = ArrayIterator(data, data[:, :3].argmax(axis=1), 8)
+    with Module(net, [cpu(worker) for worker in range(WORKERS)], **options) as module:
+        module.fit(batches, num_epoch=2, learning_rate=0.1)
+        return module.parameters()
+
+
+@pytest.mark.parametrize("threads", [1, WORKERS, 2 * WORKERS])
+def test_bands_change_no_bit(threads: int) -> None:
+    guarded, plain = trained(guard_buffers=True, threads=threads), trained(threads=threads)
+    assert guarded.keys() == plain.keys()
+    for name, array in plain.items():
+        np.testing.assert_array_equal(guarded[name], array)
+
+
+Write = Callable[[Any], None]
+
+
+def arena_of(array: Any) -> Any:
+    """Return the memory of the worker that an array lies in."""
+    while array.base is not None:
+        array = array.base
+    return array
+
+
+def invert(array: Any, byte: Callable[[int], int]) -> None:
+    """Change one byte, counted from the first one of an array; `byte` gets the size of the array."""
+    arena = arena_of(array)
+    arena[array.ctypes.data - arena.ctypes.data + byte(array.nbytes)] ^= 0xFF
+
+
+def faulty(monkeypatch: pytest.MonkeyPatch, write: Write) -> list[str]:
+    """Let the fourth computation of worker 1 write more than its output; return its place."""
+    place: list[str] = []
+
+    def changed(partitioned: PartitionedGraph, buffers: Any, worker: int) -> PreparedSteps:
+        prepared = prepare(partitioned, buffers, worker)
+        if worker != 1:
+            return prepared
+        instructions = partitioned.programs[worker].instructions
+        index = [number for number, each in enumerate(instructions) if isinstance(each, Compute)][3]
+        place.append(place_of(partitioned, worker, index))
+        target = buffers[worker][writes(instructions[index])[0]]
+        calls: list[int] = []
+
+        def run() -> None:
+            calls.append(len(calls))
+            prepared.steps[index]()
+            if calls[-1] == FAILS_AT:
+                write(target)
+
+        return replace(prepared, steps=(*prepared.steps[:index], run, *prepared.steps[index + 1 :]))
+
+    monkeypatch.setattr(numpy_engine, "prepare", changed)
+    return place
+
+
+@pytest.mark.parametrize(
+    ("byte", "says"),
+    [
+        (lambda size: size, "byte 0 after"),
+        (lambda size: size + BAND_BYTES // 2, f"byte {BAND_BYTES // 2} after"),
+        (lambda size: -1, "byte 1 before"),
+        (lambda size: -BAND_BYTES, f"byte {BAND_BYTES} before"),
+    ],
+)
+def test_the_operation_is_named(
+    monkeypatch: pytest.MonkeyPatch, byte: Callable[[int], int], says: str
+) -> None:
+    place = faulty(monkeypatch, partial(invert, byte=byte))
+    with pytest.raises(ExecutionError) as caught:
+        trained(guard_buffers=True)
+    message = str(caught.value)
+    assert message.startswith(f"{place[0]}, iteration {FAILS_AT}: ")
+    assert f"it wrote outside its buffers: it overwrote {says} the " in message
+
+
+def test_far_away_the_tensor_that_lies_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last band of the arena belongs to a buffer that the operation does not use."""
+
+    def write(target: Any) -> None:
+        arena_of(target)[-BAND_BYTES // 2] ^= 0xFF
+
+    faulty(monkeypatch, write)
+    with pytest.raises(
+        ExecutionError, match=r"^worker 1, .*does not use this buffer overwrote byte \d+ after"
+    ):
+        trained(guard_buffers=True)
+
+
+@pytest.mark.parametrize("byte", [lambda size: 0, lambda size: size - 1])
+def test_the_bytes_of_the_buffer_itself_may_be_written(
+    monkeypatch: pytest.MonkeyPatch, byte: Callable[[int], int]
+) -> None:
+    faulty(monkeypatch, partial(invert, byte=byte))
+    assert trained(guard_buffers=True).keys() == trained().keys()
+
+
+def test_cards_are_refused() -> None:
+    net = sym.SoftmaxOutput(sym.FullyConnected(sym.Variable("data"), num_hidden=4), name="softmax")
+    with (
+        Module(net, [gpu(0)], guard_buffers=True) as module,
+        pytest.raises(ExecutionError, match="guard_buffers watches workers on the processor"),
+    ):
+        module.bind({"data": (4, 4), "softmax_label": (4,)})
