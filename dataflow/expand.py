@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from ..analyzer.indices.region import Shape
 from ..errors import GraphError
-from ..operators.operator import Gradient, Operator
+from ..operators.gradients import Gradient
+from ..operators.operator import Operator
 from ..operators.stages.stage import Stage, output_names
 from .builder import GraphBuilder
 from .graph import Phase, Role

@@ -12,8 +12,8 @@ from dataclasses import replace
 from functools import cache
 
 from ..errors import GraphError
+from ..operators.gradients import Gradient, Produced
 from ..operators.library import registry
-from ..operators.operator import Gradient, Produced
 from ..operators.stages.stage import Stage
 from ..tdl import ast
 from ..tdl.traverse import Node, transform, walk

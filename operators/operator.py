@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,15 @@ from ..analyzer.bind.shapes import shapes_by_name
 from ..analyzer.indices.region import Shape
 from ..errors import OperatorError
 from ..tdl import ast
+from .gradients import (
+    DerivedTerm,
+    Gradient,
+    Produced,
+    computed,
+    custom_gradients,
+    derived_gradients,
+    derived_terms,
+)
 from .inference import Hints, ShapeRules, infer
 from .shapes.shape_solver import PartialShape
 from .stages.attributes import Attributes, AttributeSpec, check_attributes
@@ -28,29 +37,6 @@ Array = npt.NDArray[Any]
 
 NEXT_SEED = "def next_{seed}({seed}):\n    return lambda one=1: ({seed}[one] + 1) % 8388608"
 """Whole numbers below 2**23 are exact in every floating-point type."""
-
-
-class Produced(NamedTuple):
-    """The place of a value among the stages."""
-
-    stage: int
-    """The number of the stage."""
-
-    output: int
-    """The number of the stage's output."""
-
-
-@dataclass(frozen=True, slots=True)
-class Gradient:
-    """A custom gradient."""
-
-    stages: tuple[Stage, ...]
-    """The stages in execution order. They read, by name: head gradients `grad_0`, `grad_1`, ..., forward
-    outputs `output_0`, ..., arguments, auxiliary states, and what stages of the forward operator and earlier
-    stages of the gradient produce."""
-
-    targets: Mapping[str, Produced]
-    """Where each argument's gradient appears. An argument without a target has a gradient of zero."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +220,33 @@ class Operator:
             for output, name in enumerate(stage.produces)
         }
         return Gradient(stages, {argument: places[name] for argument, name in variant.targets.items()})
+
+    def gradient_terms(self, shapes: Mapping[str, Shape], /, **attributes: object) -> tuple[DerivedTerm, ...]:
+        """Return the stages that make the gradients of all tensors, in the order in which they can run.
+
+        They are derived from the description, also if the operator brings a gradient of its own. Raises
+        OperatorError if a stage has no derived gradient, ShapeError.
+        """
+        return tuple(derived_terms(self.stages(self.attributes(attributes), shapes)))
+
+    def gradients(
+        self, tensors: Mapping[str, Array], heads: Sequence[Array], /, **attributes: object
+    ) -> dict[str, Array]:
+        """Return the gradients that training uses, by tensor, for a gradient of each output.
+
+        A tensor without an entry has a gradient of zero. Everything is computed whole, in NumPy. Raises
+        OperatorError, ShapeError.
+        """
+        checked = self.attributes(attributes)
+        shapes = {name: array.shape for name, array in tensors.items()}
+        stages, values = self.stages(checked, shapes), dict(tensors)
+        for stage in stages:
+            values.update(zip(stage.produces, computed(stage, values), strict=True))
+        custom = self.gradient(checked, shapes)
+        if custom is not None:
+            return custom_gradients(custom, values, heads)
+        found = derived_gradients(stages, values, heads)
+        return {name: found[name] for name in tensors if name in found}
 
     def seed_update(self, seed: str) -> Stage:
         """Return the stage whose output overwrites a seed after a training iteration."""

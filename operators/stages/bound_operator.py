@@ -12,7 +12,7 @@ import numpy as np
 from ...analyzer.bind.analysis import Analysis
 from ...analyzer.bind.bound import Bound
 from ...analyzer.bind.shapes import checked_shapes
-from ...analyzer.indices.region import Shape, to_region
+from ...analyzer.indices.region import Boxes, Interval, Shape, to_region
 from ...errors import ShapeError
 from ...support.memory import allocating, require_memory
 from ...tdl.numbers import real_array
@@ -75,37 +75,70 @@ class BoundOperator(Bound):
         """
         return super().interpret(tensors, {**self.opaques, **(opaque or {})})
 
-    def compute(self, tensors: Mapping[str, Array], opaque: Functions | None = None) -> tuple[Array, ...]:
+    def compute(
+        self,
+        tensors: Mapping[str, Array],
+        opaque: Functions | None = None,
+        box: Mapping[str, Interval] | None = None,
+    ) -> tuple[Array, ...]:
         """Return the outputs for whole input tensors, from the attached kernel or else the derived one.
 
-        Outputs have the inputs' floating-point type. Integers are computed in float64. `opaque` gives the
-        functions behind `Opaque()`, as for `interpret`. An attached kernel does not need them. Raises
-        ShapeError if a tensor is missing or its shape is not the one the operator is bound to, OperatorError
-        if an opaque function is missing, ExecutionError if the memory does not suffice.
+        `box` restricts variables to intervals: the outputs are then the parts that a worker computes for this
+        box, partial results if a reduction variable is restricted. Outputs have the inputs' floating-point
+        type. Integers are computed in float64. `opaque` gives the functions behind `Opaque()`, as for
+        `interpret`. An attached kernel does not need them.
+
+        Raises ShapeError if a tensor is missing, its shape is not the one the operator is bound to, or the
+        box is not a part of the iteration space, OperatorError if an opaque function is missing,
+        ExecutionError if the memory does not suffice.
         """
         arrays = checked_arrays(self.description.name, self.shapes, tensors)
         dtype = np.result_type(np.float32, *arrays.values())
         name = self.description.name
+        part = boxed(self, box or {})
         require_memory(sum(map(prod, self.output_shapes)) * dtype.itemsize, f"what '{name}' computes")
         with allocating(f"what '{name}' computes"):
-            return self._computed(arrays, dtype, opaque or {})
+            return self._computed(arrays, dtype, opaque or {}, part)
 
     def _computed(
-        self, arrays: Mapping[str, Array], dtype: np.dtype[Any], opaque: Functions
+        self, arrays: Mapping[str, Array], dtype: np.dtype[Any], opaque: Functions, part: Boxes
     ) -> tuple[Array, ...]:
-        outputs = tuple(np.empty(shape, dtype) for shape in self.output_shapes)
+        lengths = (np.diff(boxes[0])[:, 0] for boxes in self.output_regions(part[None]))
+        outputs = tuple(np.empty(tuple(shape), dtype) for shape in lengths)
         regions = {
             name: to_region(boxes[0])
-            for name, boxes in self.input_regions(self.full_box[None]).items()
+            for name, boxes in self.input_regions(part[None]).items()
             if name in self.reads
         }
         inputs = {
             name: view_of(arrays[name], (slice(*interval) for interval in region)).astype(dtype, copy=False)
             for name, region in regions.items()
         }
-        box = {name: (0, extent) for name, extent in self.extents.items()}
+        box = dict(zip(self.variables, to_region(part), strict=True))
         self._prepare(KernelCall(self, box, inputs, regions, outputs), opaque)()
         return outputs
+
+
+def boxed(bound: Bound, box: Mapping[str, Interval]) -> Boxes:
+    """Return a box of the iteration space, `[variable, 2]`, whole where no interval is given.
+
+    Raises ShapeError for an unknown variable, and for an interval that leaves its extent.
+    """
+    part = bound.full_box.copy()
+    for name, (lower, upper) in box.items():
+        if name not in bound.variables:
+            raise ShapeError(
+                f"{bound.description.name} has no variable {name!r}; "
+                f"it has {', '.join(bound.variables) or 'none'}"
+            )
+        extent = bound.extents[name]
+        if not 0 <= lower < upper <= extent:
+            raise ShapeError(
+                f"{bound.description.name}: [{lower}, {upper}) is not a part of '{name}', "
+                f"whose extent is {extent}"
+            )
+        part[bound.variables.index(name)] = lower, upper
+    return part
 
 
 def _nothing() -> None:

@@ -48,6 +48,7 @@ class Stage:
 
     @property
     def name(self) -> str:
+        """The name of the stage's description."""
         return self.description.name
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ...analyzer.bind.staged_bound import StagedBound
-from ...analyzer.indices.region import Shape
+from ...analyzer.indices.region import Interval, Shape
 from ...analyzer.specialize.specialize import specialize
 from ...errors import ShapeError
 from ...tdl import ast
@@ -38,12 +38,27 @@ class StagedBoundOperator(StagedBound):
         functions = {name: function for stage in self.parts for name, function in stage.opaques.items()}
         return super().interpret(tensors, {**functions, **(opaque or {})})
 
-    def compute(self, tensors: Mapping[str, Array], opaque: Functions | None = None) -> tuple[Array, ...]:
-        """Return the outputs for whole input tensors, stage by stage, from attached or derived kernels."""
+    def compute(
+        self,
+        tensors: Mapping[str, Array],
+        opaque: Functions | None = None,
+        box: Mapping[str, Interval] | None = None,
+    ) -> tuple[Array, ...]:
+        """Return the outputs for whole input tensors, stage by stage, from attached or derived kernels.
+
+        `box` restricts variables of the last stage, as for an operator of one stage. The stages before it are
+        computed whole. Raises ShapeError for a box of outputs that are stages of their own.
+        """
+        if box and len(self.parts) > len(self.stages) + 1:
+            raise ShapeError(
+                f"{self.description.name}: its outputs have different variables; "
+                "compute a box of one of its stages"
+            )
         known = checked_arrays(self.description.name, self.shapes, tensors)
         for stage in self.parts:
             bound = stage.bind({name: known[name].shape for name in stage.inputs})
-            produced = bound.compute({name: known[name] for name in stage.inputs}, opaque)
+            part = box if stage is self.parts[-1] else None
+            produced = bound.compute({name: known[name] for name in stage.inputs}, opaque, part)
             known.update(zip(stage.produces, produced, strict=True))
         return tuple(known[name] for name in output_names(len(self.description.outputs)))
 

@@ -17,8 +17,8 @@ from tofu.dataflow.optimizer import sgd
 from tofu.dataflow.symbol import Symbol
 from tofu.dataflow.training import gradient_graph, training_graph
 from tofu.dataflow.validate import validate
+from tofu.operators.gradients import Gradient, Produced
 from tofu.operators.library import registry
-from tofu.operators.operator import Gradient, Produced
 from tofu.operators.stages.stage import Stage
 
 from .test_training import SHAPES, fed, perceptron

@@ -16,6 +16,8 @@ expanded is exact up to rounding errors of its terms. The `maximum` keeps it fro
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ....tdl.ast import Reducer
 from ..nodes.ir import NOTHING, Apply, Constant, Load, Lowered, Names, Node, Output, Reduction
 from .ahead import planned
@@ -105,7 +107,7 @@ def _summed(variables: tuple[str, ...], factors: list[Node], extents: Extents) -
     if expansion is not None:
         total: Node | None = None
         for coefficient, term in expansion.terms:
-            part = _factored(variables, product([*term, Constant(coefficient)]), extents)
+            part = _term(variables, coefficient, term, extents)
             total = part if total is None else apply("+", total, part)
         assert total is not None
         return apply("maximum", total, ZERO) if expansion.nonnegative else total
@@ -117,6 +119,17 @@ def _summed(variables: tuple[str, ...], factors: list[Node], extents: Extents) -
             break
         groups, remaining = _smallest_pair_first(groups, remaining, variables, extents)
     return reduction(Reducer.SUM, tuple(name for name in variables if name in remaining), product(groups))
+
+
+def _term(variables: tuple[str, ...], coefficient: int, factors: Sequence[Node], extents: Extents) -> Node:
+    """Return a term of an expansion, summed over the variables that its factors have.
+
+    The coefficient counts the values of the others.
+    """
+    free = NOTHING.union(*(factor.free for factor in factors))
+    present = tuple(name for name in variables if name in free)
+    value = product([*factors, Constant(coefficient)])
+    return _factored(present, value, extents) if present else value
 
 
 def _factors(node: Node, bound: Names) -> list[Node]:

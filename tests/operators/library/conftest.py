@@ -56,43 +56,4 @@ def run_gradients(
     tensors: Mapping[str, Array],
     heads: tuple[Array, ...],
 ) -> dict[str, Array]:
-    values = run_forward(operator, attributes, tensors)
-    shapes = {name: array.shape for name, array in tensors.items()}
-    custom = operator.gradient(attributes, shapes)
-    if custom is None:
-        return _derived(operator, attributes, values, shapes, heads)
-    values |= {f"grad_{k}": head for k, head in enumerate(heads)}
-    produced = []
-    for stage in custom.stages:
-        results = stage.bind({name: values[name].shape for name in stage.inputs}).compute(values)
-        values.update(
-            {
-                name: result
-                for name, result in zip(stage.produces, results, strict=True)
-                if "output" not in name
-            }
-        )
-        produced.append(results)
-    return {name: produced[place.stage][place.output] for name, place in custom.targets.items()}
-
-
-def _derived(
-    operator: Operator,
-    attributes: Mapping[str, object],
-    values: Mapping[str, Array],
-    shapes: Mapping[str, tuple[int, ...]],
-    heads: tuple[Array, ...],
-) -> dict[str, Array]:
-    found: dict[str, Array] = {f"output_{k}": head for k, head in enumerate(heads)}
-    for stage in reversed(operator.stages(attributes, shapes)):
-        if not any(name in found for name in stage.produces):
-            continue
-        inner = {f"grad_{k}": found[name] for k, name in enumerate(stage.produces) if name in found}
-        inner |= {f"output_{k}": values[name] for k, name in enumerate(stage.produces)}
-        known = {**values, **inner}
-        for tensor in stage.inputs:
-            for adjoint in stage.adjoint(tensor):
-                bound = adjoint.bind({name: known[name].shape for name in adjoint.inputs})
-                (term,) = bound.compute(known)
-                found[tensor] = found[tensor] + term if tensor in found else term
-    return {name: found[name] for name in shapes if name in found}
+    return operator.gradients(tensors, heads, **attributes)
