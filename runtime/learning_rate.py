@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -28,49 +29,49 @@ class ConstantRate:
 
 
 @dataclass(frozen=True, slots=True)
-class CosineRate:
+class _FallingRate(ABC):
+    """A rate that rises linearly at first and then falls."""
+
+    rate: float
+    """The highest rate."""
+
+    steps: int
+    """The step at which `final_rate` is reached."""
+
+    warmup_steps: int = 0
+    """The steps in which the rate rises to the highest one; 0 to begin with it."""
+
+    final_rate: float = 0.0
+    """The rate at the end."""
+
+    def __call__(self, step: int, /) -> float:
+        if step < self.warmup_steps:
+            return self.rate * (step + 1) / self.warmup_steps
+        falling = max(self.steps - self.warmup_steps, 1)
+        left = self._left(min((step - self.warmup_steps) / falling, 1.0))
+        return self.final_rate + (self.rate - self.final_rate) * left
+
+    @abstractmethod
+    def _left(self, done: float) -> float:
+        """Return how far the rate is above the final one, as a share, when a share of the fall is done."""
+
+
+class CosineRate(_FallingRate):
     """A rate that rises linearly at first and then falls along a cosine."""
 
-    rate: float
-    """The highest rate."""
+    __slots__ = ()
 
-    steps: int
-    """The step at which `final_rate` is reached."""
-
-    warmup_steps: int = 0
-    """The steps in which the rate rises to the highest one; 0 to begin with it."""
-
-    final_rate: float = 0.0
-    """The rate at the end."""
-
-    def __call__(self, step: int, /) -> float:
-        if step < self.warmup_steps:
-            return _warmed_up(self.rate, step, self.warmup_steps)
-        done = _share(step, self.warmup_steps, self.steps)
-        return self.final_rate + (self.rate - self.final_rate) * (1 + math.cos(math.pi * done)) / 2
+    def _left(self, done: float) -> float:
+        return (1 + math.cos(math.pi * done)) / 2
 
 
-@dataclass(frozen=True, slots=True)
-class LinearRate:
+class LinearRate(_FallingRate):
     """A rate that rises linearly at first and then falls linearly."""
 
-    rate: float
-    """The highest rate."""
+    __slots__ = ()
 
-    steps: int
-    """The step at which `final_rate` is reached."""
-
-    warmup_steps: int = 0
-    """The steps in which the rate rises to the highest one; 0 to begin with it."""
-
-    final_rate: float = 0.0
-    """The rate at the end."""
-
-    def __call__(self, step: int, /) -> float:
-        if step < self.warmup_steps:
-            return _warmed_up(self.rate, step, self.warmup_steps)
-        done = _share(step, self.warmup_steps, self.steps)
-        return self.rate + (self.final_rate - self.rate) * done
+    def _left(self, done: float) -> float:
+        return 1 - done
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,16 +96,6 @@ class StepRate:
         if isinstance(self.steps, tuple):
             return self.rate * self.factor ** sum(step >= each for each in self.steps)
         return self.rate * self.factor ** (step // self.steps)
-
-
-def _warmed_up(rate: float, step: int, warmup_steps: int) -> float:
-    """Return the rate at a step of the warm-up."""
-    return rate * (step + 1) / warmup_steps
-
-
-def _share(step: int, begin: int, end: int) -> float:
-    """Return how much of the way from `begin` to `end` is done at a step, at most 1."""
-    return min((step - begin) / max(end - begin, 1), 1.0)
 
 
 def fed_rate(optimizer: Optimizer, rate: float, step: int) -> float:
