@@ -1,1 +1,1 @@
-"""Operators of outside users, none of them in the library, each with the same in PyTorch."""
+"""Operators as users outside of the library write them, each with the same in PyTorch."""
