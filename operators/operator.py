@@ -121,7 +121,7 @@ class Operator:
     """Names of states that users do not see, one whole number each. Every application of the operator has its
     own, and every training iteration increments them."""
 
-    starts: Mapping[str, float] = field(default_factory=dict)
+    starts: Mapping[str, float] = field(default_factory=dict, hash=False)
     """By input, the number from which the variable that is made for it starts, if its name says another."""
 
     count_attribute: str | None = None

@@ -70,7 +70,6 @@ MUL = PairFunction("mul", "_mul", "{0} * {1}", "_mul_scalar", "_mul_scalar")
 DIV = PairFunction("div", "_div", "{0} / {1}", "_div_scalar", "_rdiv_scalar")
 MAXIMUM = PairFunction("maximum", "_maximum", "maximum({0}, {1})", "_maximum_scalar", "_maximum_scalar")
 MINIMUM = PairFunction("minimum", "_minimum", "minimum({0}, {1})", "_minimum_scalar", "_minimum_scalar")
-MOD = PairFunction("mod", "_mod", "{0} % {1}", "_mod_scalar", "_rmod_scalar")
 NOT_EQUAL = PairFunction("not_equal", "_not_equal", "{0} != {1}", "_not_equal_scalar", "_not_equal_scalar")
 BINARY = {
     "Add": ADD,
@@ -125,9 +124,14 @@ def quotient(node: OnnxNode) -> Sequence[OnnxOperand]:
 def modulo(node: OnnxNode) -> Sequence[OnnxOperand]:
     """Return remainders with the divisor's sign or, as in C, the dividend's."""
     if not node.integer("fmod", 0):
-        return [binary(MOD, node[0], node[1])]
-    size = binary(MOD, apply("abs", node[0]), apply("abs", node[1]))
+        return [remainder(node[0], node[1])]
+    size = remainder(apply("abs", node[0]), apply("abs", node[1]))
     return [binary(MUL, apply("sign", node[0]), size)]
+
+
+def remainder(lhs: OnnxOperand, rhs: OnnxOperand) -> OnnxOperand:
+    """Return remainders with the divisor's sign; those by zero are NaN, and zero in MXNet's operators."""
+    return elementwise("mod", "{0} % {1}", lhs, rhs)
 
 
 def identity(node: OnnxNode) -> Sequence[OnnxOperand]:

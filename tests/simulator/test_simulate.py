@@ -15,7 +15,7 @@ import pytest
 
 import tofu
 from tofu.dataflow.graph import Role
-from tofu.errors import MachineError, ProgramError
+from tofu.errors import MachineError, ProgramError, TofuError
 from tofu.machines.machine import Machine
 from tofu.machines.machine_file import decode_machine
 from tofu.programs import plan_memory, schedule
@@ -300,7 +300,7 @@ def test_traces_are_read_by_others(tmp_path: Path, toys: Any) -> None:
     spans = [event for event in events if event["ph"] == "X"]
     assert len(spans) == sum(map(len, found.lanes.values()))
     assert max(span["ts"] + span["dur"] for span in spans) == pytest.approx(found.seconds * 1e6)
-    with pytest.raises(OSError, match="missing"):
+    with pytest.raises(TofuError, match="missing"):
         found.save_trace(tmp_path / "missing" / "trace.json")
 
 
