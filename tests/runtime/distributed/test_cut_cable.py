@@ -33,7 +33,10 @@ with tofu.distributed(timeout_seconds={TIMEOUT_SECONDS}) as processes:
         )
 """
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="network namespaces exist on Linux alone"),
+]
 
 
 def ip(*arguments: str) -> subprocess.CompletedProcess[bytes]:

@@ -24,7 +24,9 @@ MATMUL = "def matmul(a, b):\n    return lambda i, j: Sum(lambda k: a[i, k] * b[k
 def _small_products(onednn: Library, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Leave no product to NumPy because it is small."""
     if not onednn.has_wide_vectors:
-        pytest.skip(f"oneDNN uses {onednn.instructions}, with which NumPy computes products")
+        pytest.skip(
+            f"with {onednn.instructions} NumPy computes all products, so no product of oneDNN can be tested"
+        )
     monkeypatch.setattr(products, "LEAST_OPERATIONS", 0)
     derive._recipes.cache_clear()
     yield
