@@ -37,7 +37,8 @@ from .partitioner.methods.method import Search, find_method
 from .partitioner.methods.placement.result import Placement
 from .partitioner.methods.simulated import Watch
 from .partitioner.methods.tensoropt import find_modelled_frontier
-from .partitioner.plans.plan import decode_plan, encode_plan, graph_of, require_graph
+from .partitioner.plans.plan import decode_plan, graph_of, require_graph
+from .partitioner.plans.plan_file import encode_plan
 from .partitioner.plans.sampling import Sampling
 from .partitioner.problem.classes import build_problem
 from .partitioner.problem.constraints import Constraint

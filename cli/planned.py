@@ -156,7 +156,7 @@ def _given(context: click.Context, option: str) -> bool:
 def plan_in(target: str) -> Plan | None:
     """Return the plan in a file; None if `target` names a model. Raises PlanError for a bad plan file."""
     from ..partitioner import Plan
-    from ..partitioner.plans.plan import is_plan_file
+    from ..partitioner.plans.plan_file import is_plan_file
 
     path = Path(target)
     return Plan.load(path) if path.suffix == ".json" and is_plan_file(path) else None

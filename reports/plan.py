@@ -12,7 +12,7 @@ from ..partitioner import METHODS, Plan, contributors
 from ..partitioner.explaining.copies import kept_copies
 from ..partitioner.layouts.form_text import form_text
 from ..partitioner.layouts.order import in_order
-from ..partitioner.plans.plan import TransferSeconds
+from ..partitioner.plans.plan_record import TransferSeconds
 from ..programs.computed_load import UNEVEN, ComputedLoad
 from ..programs.memory import MemoryPlan
 from ..support.wording import counted

@@ -17,7 +17,8 @@ from ...support.gc_pause import gc_paused
 from ..layouts.forms import Form
 from ..layouts.step_split import Layout, check_strategies
 from ..plans.compose import compose
-from ..plans.plan import Plan, TransferSeconds, require_graph, require_workers
+from ..plans.plan import Plan, require_graph, require_workers
+from ..plans.plan_record import TransferSeconds
 from ..plans.unproven import unbounded
 from ..plans.written_plan import WrittenPlan
 from ..problem.classes import build_problem

@@ -14,7 +14,8 @@ from unittest import mock
 from tofu.partitioner import lower
 from tofu.partitioner.checking.check_plan import verify
 from tofu.partitioner.layouts.step_split import Layout
-from tofu.partitioner.plans.plan import decode_plan, encode_plan
+from tofu.partitioner.plans.plan import decode_plan
+from tofu.partitioner.plans.plan_file import encode_plan
 from tofu.programs.check_memory import check_memory
 from tofu.programs.check_program import check_program
 from tofu.programs.clock import reads, writes

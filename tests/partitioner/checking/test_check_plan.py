@@ -16,7 +16,8 @@ from tofu.partitioner.checking.check_plan import check_workers, verify
 from tofu.partitioner.layouts.copies import Copy
 from tofu.partitioner.layouts.forms import Partial, Parts, Spread
 from tofu.partitioner.plans.compose import compose
-from tofu.partitioner.plans.plan import decode_plan, encode_plan
+from tofu.partitioner.plans.plan import decode_plan
+from tofu.partitioner.plans.plan_file import encode_plan
 from tofu.programs.check_memory import check_memory
 from tofu.programs.check_program import check_program
 from tofu.programs.memory import plan_memory

@@ -16,7 +16,8 @@ import tofu
 from tofu.dataflow.graph import Graph
 from tofu.partitioner.costs.plan_bytes import count_bytes
 from tofu.partitioner.layouts.forms import Spread, expand
-from tofu.partitioner.plans.plan import Plan, decode_plan, encode_plan
+from tofu.partitioner.plans.plan import Plan, decode_plan
+from tofu.partitioner.plans.plan_file import encode_plan
 from tofu.programs import plan_memory, schedule
 from tofu.programs.check_memory import check_memory
 from tofu.programs.check_program import check_program

@@ -64,7 +64,7 @@ spec = importlib.util.spec_from_file_location("toys", sys.argv[1])
 toys = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(toys)
 from tofu.partitioner import METHODS, partition
-from tofu.partitioner.plans.plan import encode_plan
+from tofu.partitioner.plans.plan_file import encode_plan
 for make in toys.GRAPHS.values():
     for method in METHODS:
         print(encode_plan(partition(make(), 6, method=method)))

@@ -14,7 +14,8 @@ from tofu.errors import GraphError, PlanError
 from tofu.partitioner import partition
 from tofu.partitioner.layouts.step_split import Layout
 from tofu.partitioner.plans.origin import PlanOrigin
-from tofu.partitioner.plans.plan import Plan, contributors, decode_plan, encode_plan
+from tofu.partitioner.plans.plan import Plan, contributors, decode_plan
+from tofu.partitioner.plans.plan_file import encode_plan
 from tofu.support.strict_documents import JSON_LIMIT_BYTES
 
 

@@ -13,7 +13,8 @@ from tofu import PlanError, search
 from tofu.dataflow.graph import Phase, Role
 from tofu.partitioner.layouts.forms import Partial
 from tofu.partitioner.methods.meshes import search as of_meshes
-from tofu.partitioner.plans.plan import decode_plan, encode_plan
+from tofu.partitioner.plans.plan import decode_plan
+from tofu.partitioner.plans.plan_file import encode_plan
 from tofu.programs import plan_memory
 from tofu.programs.check_program import check_program
 
