@@ -21,6 +21,7 @@ from itertools import pairwise
 
 from ....analyzer.indices.region import Region
 from ....dataflow.graph import Graph, Operation, Role
+from ....dataflow.rewrites.arrivals import Arriving, arriving
 from ....dataflow.validate import validate
 from ....errors import PlanError
 from ...costs.movement import Movements
@@ -34,7 +35,7 @@ from ..flexflow.soap import Soap, find_soap
 from .checks import check_strategy
 from .data_parallel import data_parallel
 from .part_rewrites import held_parts
-from .piece_forms import TwoLevels, computed_form, copy_forms, home_form, two_levels
+from .piece_forms import TwoLevels, computed_form, copy_forms, home_form, stacked_form, two_levels
 from .pieces import Held, SyncPiece, cut_in_pieces, is_alone
 from .rewriting import check_base_rewrites, rewrite, rewritten_base
 from .rows import RowForms, row_choices
@@ -88,6 +89,8 @@ def compile_strategy(graph: Graph, workers: int, strategy: SyncStrategy, base: P
         made.synchronise(variable, pieces, how.factors or how.rewrite.sums_where_held)
         if how.part_rewrites:
             made.hold_parts(variable, how, pieces)
+        if how.by_arrival:
+            made.receive_one_by_one(variable, pieces)
         if how.rows:
             made.may_exchange_rows(variable, pieces)
     order = made.updates_last(variables.values()) if strategy.updates_last else started.written_order
@@ -200,6 +203,32 @@ class _Synchronised:
         self._operations.update(parts.operations)
         self._operations[parts.joined.name] = self._computed(variable, parts.joined, [0], pieces)
         self._hold(parts.tensors)
+
+    def receive_one_by_one(self, variable: TrainedVariable, pieces: Sequence[SyncPiece]) -> None:
+        """Bring the gradients of all replicas once to where each piece is held, and pick them there.
+
+        The values that replicas pull are picked there, too, and each replica fetches its own.
+        """
+        graph, factors = self._graph, self._base.factors
+        own = {self._index[name] for name in variable.together}
+        (row,) = (each for each in self._arriving if own & {*graph.operations[each.picks[0]].outputs})
+        for number in row.readers:
+            reader = graph.operations[number]
+            uses = [use for touching, use in touched(reader) if graph.roots[touching] in own]
+            self._operations[reader.name] = self._computed(variable, reader, uses, pieces)
+        pull = graph.operations[row.pull].outputs[0]
+        (kept,) = (each for each in graph.operations if pull in each.inputs)
+        (state,) = (graph.tensors[graph.roots[output]] for output in kept.outputs)
+        form = stacked_form(pieces, tuple((0, extent) for extent in state.shape), self._base.workers, factors)
+        picks = tuple(graph.operations[number].name for number in row.picks)
+        self._copies[graph.tensors[row.local].name] = [Copy(form, picks)]
+        by_replica: Form = (0,) * len(factors)
+        self._hold({graph.tensors[pull].name: form, state.name: by_replica})
+        self._operations[kept.name] = (kept.bound.variables[0],) * len(factors)
+
+    @cached_property
+    def _arriving(self) -> tuple[Arriving, ...]:
+        return arriving(self._graph)
 
     def may_exchange_rows(self, variable: TrainedVariable, pieces: Sequence[SyncPiece]) -> None:
         """Keep the choices in which a sparse variable exchanges rows, for `plan_by_rows`."""

@@ -47,9 +47,10 @@ def check_base_rewrites(rewrites: Mapping[str, Rewrite]) -> None:
     name = next((name for name, each in rewrites.items() if each.of_samples), None)
     if name is not None:
         raise PlanError(
-            f"variable {name!r} has an encoder, or parts with rewrites of their own. These take one gradient "
-            "from each worker, of an equal share of the samples, which data parallelism alone makes; leave "
-            "out the base or the encoder. A delay of the whole variable may stay"
+            f"variable {name!r} has an encoder, parts with their own rewrites, or gradients that are applied "
+            "as they arrive. These take one gradient from each worker, of an equal share of the samples, "
+            "which data parallelism alone makes; leave out the base or the rewrite. A delay of the whole "
+            "variable may stay"
         )
 
 
