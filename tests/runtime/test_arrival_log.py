@@ -64,6 +64,18 @@ def test_a_run_that_goes_on_continues_its_log(tmp_path: Path) -> None:
     np.testing.assert_array_equal(trained(2, replay=log), whole)
 
 
+def test_all_workers_start_from_the_same_value(tmp_path: Path) -> None:
+    """A module writes to every worker what it would have pulled."""
+    context = [tofu.cpu(i) for i in range(4)]
+    with tofu.Module(NETWORK, context, plan=PLAN, arrivals=tmp_path / "log") as module:
+        executor = module.bind({"data": (8, 5), "softmax_label": (8,)})
+        value = executor.read("fc_weight")
+        assert value.any()
+        np.testing.assert_array_equal(executor.read("pulled(fc_weight)"), np.stack([value] * 4))
+        module.set_parameters({"fc_weight": value + 1})
+        np.testing.assert_array_equal(executor.read("pulled(fc_weight)"), np.stack([value + 1] * 4))
+
+
 def test_a_run_needs_a_log_if_gradients_are_applied_as_they_arrive() -> None:
     with pytest.raises(ExecutionError, match=r"no two runs are equal; say where the order is logged"):
         trained(1)

@@ -37,7 +37,8 @@ from .data_parallel import data_parallel
 from .part_rewrites import held_parts
 from .piece_forms import TwoLevels, computed_form, copy_forms, home_form, stacked_form, two_levels
 from .pieces import Held, SyncPiece, cut_in_pieces, is_alone
-from .rewriting import check_base_rewrites, rewrite, rewritten_base
+from .rewriting import rewrite
+from .rewritten_base import check_base_rewrites, rewritten_base
 from .rows import RowForms, row_choices
 from .strategy import AllReduce, Synchronisation, SyncStrategy
 from .uneven import with_shares
@@ -61,7 +62,8 @@ def compile_strategy(graph: Graph, workers: int, strategy: SyncStrategy, base: P
     rewrites = strategy.rewrites
     if base is not None:
         _check_base(graph, workers, base)
-        check_base_rewrites(rewrites)
+        check_base_rewrites(graph, base, rewrites)
+    before = graph
     if rewrites:
         graph = rewrite(graph, workers, strategy)
         variables = {each.tensor.name: each for each in find_variables(graph)}
@@ -73,7 +75,7 @@ def compile_strategy(graph: Graph, workers: int, strategy: SyncStrategy, base: P
             )
         started = data_parallel(graph, workers, tuple(worker for group in groups for worker in group))
     else:
-        started = rewritten_base(base, graph) if rewrites else base
+        started = rewritten_base(base, before, graph, rewrites) if rewrites else base
     made = _Synchronised(graph, started, groups)
     if base is not None:
         made.check_replicas({each.index for variable in variables.values() for each in variable.updates})
@@ -81,7 +83,7 @@ def compile_strategy(graph: Graph, workers: int, strategy: SyncStrategy, base: P
         held = made.held(variable)
         read = made.read(variable)
         how = strategy.variables[name]
-        if base is not None and is_alone(variable.tensor.shape, read, held):
+        if base is not None and not how.by_arrival and is_alone(variable.tensor.shape, read, held):
             if name not in rewrites:
                 continue
             how = Synchronisation((AllReduce(),))

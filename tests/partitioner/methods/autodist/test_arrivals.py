@@ -59,10 +59,11 @@ def linear(optimizer: Optimizer | str = "sgd", batch: int = BATCH) -> Graph:
     return training_graph(net, shapes, optimizer, dtype="float64")
 
 
-def planned(how: Synchronisation, workers: int) -> Plan:
-    """Return the plan of a strategy for the weight of the product."""
+def planned(how: Synchronisation, workers: int, method: str | None = None) -> Plan:
+    """Return the plan of a strategy for the weight of the product, on top of the plan of a method."""
     graph = linear(sgd(momentum=MOMENTUM, rescale=1.0))
-    plan = compile_strategy(graph, workers, SyncStrategy({"fc_weight": how}))
+    base = None if method is None else tofu.partition(graph, workers, method)
+    plan = compile_strategy(graph, workers, SyncStrategy({"fc_weight": how}), base)
     assert plan.graph is not None
     tofu.verify(plan.graph, plan)
     return plan
@@ -103,10 +104,13 @@ def recurrence(orders: list[tuple[int, ...]]) -> list[Values]:
     return found
 
 
+@pytest.mark.parametrize("method", [None, "zero-3"])
 @pytest.mark.parametrize("how", [WHOLE, CUT])
 @pytest.mark.parametrize("workers", [2, 4])
-def test_an_order_that_is_fed_equals_a_recurrence(workers: int, how: Synchronisation) -> None:
-    plan = planned(how, workers)
+def test_an_order_that_is_fed_equals_a_recurrence(
+    workers: int, how: Synchronisation, method: str | None
+) -> None:
+    plan = planned(how, workers, method)
     for mine, its in zip(learned(plan, ORDERS[workers]), recurrence(ORDERS[workers]), strict=True):
         np.testing.assert_array_equal(mine, its)
     other = [order[::-1] for order in ORDERS[workers]]
@@ -208,10 +212,13 @@ def test_what_cannot_be_applied_one_by_one_is_refused() -> None:
     strategy = SyncStrategy({"fc_weight": WHOLE})
     with pytest.raises(PlanError, match="for which all 4 workers must be replicas, but 2 are"):
         compile_strategy(linear(), 4, replace(strategy, replicas=((0, 1),)))
-    with pytest.raises(
-        PlanError, match=r"gradients that are applied as they arrive.* data parallelism alone"
-    ):
-        compile_strategy(linear(), 4, strategy, tofu.partition(linear(), 4))
+    graph = tofu.models.get("mlp", batch=64).training_graph()
+    every, mesh = (
+        dict.fromkeys(all_reduce(graph, 4).variables, WHOLE),
+        tofu.partition(graph, 4, "megatron:tp4"),
+    )
+    with pytest.raises(PlanError, match=r"gradients that are applied as they arrive.*the base splits"):
+        compile_strategy(graph, 4, SyncStrategy(every), mesh)
     with pytest.raises(GraphError, match="'update_count', which counts iterations rather than gradients"):
         compile_strategy(linear("adamw"), 4, strategy)
     with pytest.raises(GraphError, match="10 samples, which is not a multiple of 4"):
