@@ -105,8 +105,12 @@ def _within(element: Element) -> Expression:
     return conjunction(tuple(conditions))
 
 
-def no_adjoint(description: Description, span: Span, reason: str) -> OperatorError:
+def no_adjoint(
+    description: Description,
+    span: Span,
+    reason: str,
+    hint: str = "apply the operator to data, which needs no gradient, or write it without",
+) -> OperatorError:
     """Return the error for a description that cannot be differentiated, with the place in its text."""
-    hint = "apply the operator to data, which needs no gradient, or write it without"
     place = error_at(description, span, reason, hint)
     return OperatorError(f"{description.name} has no derived gradient\n{place}")
