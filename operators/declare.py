@@ -14,6 +14,7 @@ from ..errors import DescriptionError, OperatorError
 from ..support.opened_files import open_regular
 from ..support.wording import suggestion
 from ..tdl import Max, Min, Opaque, Prod, Reducer, Sum, ast
+from ..tdl.choices import choices_of, chosen
 from ..tdl.syntax.layout import MAX_BYTES
 from .kernels.kernel import Kernel, check_kernel
 from .operator import Operator
@@ -166,7 +167,7 @@ def operator_of(
         )
     if kernel is not None:
         check_kernel(description.name, kernel)
-    else:
+    elif not choices_of(description):
         description = with_stages(description)
     names = description.tensor_names
     count = len(description.outputs)
@@ -174,7 +175,7 @@ def operator_of(
         name=description.name,
         definition=Fixed(_Described(description, tuple(opaque.items()), kernel)),
         argument_names=_Always(names),
-        specs=tuple(_spec(parameter) for parameter in description.attributes),
+        specs=tuple(_spec(each, choices_of(description)) for each in description.attributes),
         output_count=_Always(count),
         written=description,
     )
@@ -199,10 +200,18 @@ class _Described:
     kernel: Kernel | None
 
     def __call__(self, attributes: Attributes) -> Variant:
-        constants = constants_of(self.description, attributes)
+        description = self.description
+        words = {name: attributes.text(name) for name in choices_of(description)}
+        if words:
+            description = chosen(description, words)
+            description = description if self.kernel else with_stages(description)
+        constants = constants_of(description, attributes)
         kernels = {} if self.kernel is None else {"output_0": Attachment(self.kernel)}
-        return Variant(self.description, constants, kernels, opaques=dict(self.opaque))
+        return Variant(description, constants, kernels, opaques=dict(self.opaque))
 
 
-def _spec(parameter: ast.AttributeParameter) -> AttributeSpec:
+def _spec(parameter: ast.AttributeParameter, choices: Mapping[str, tuple[str, ...]]) -> AttributeSpec:
+    if parameter.name in choices:
+        words = choices[parameter.name]
+        return AttributeSpec(parameter.name, AttributeType.CHOICE, parameter.default, choices=words)
     return AttributeSpec(parameter.name, AttributeType.NUMBERS, parameter.default, parameter.default is None)

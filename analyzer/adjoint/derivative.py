@@ -9,6 +9,7 @@ from ...tdl.ast import (
     Attribute,
     Binary,
     Call,
+    Choice,
     Description,
     Element,
     Expression,
@@ -37,7 +38,16 @@ def partial(description: Description, node: Expression, part: Part) -> Expressio
     if node == part:
         return ONE
     match node:
-        case Number() | Variable() | Attribute() | Extent() | Element() | ReducerCall() | OpaqueElement():
+        case (
+            Number()
+            | Variable()
+            | Attribute()
+            | Choice()
+            | Extent()
+            | Element()
+            | ReducerCall()
+            | OpaqueElement()
+        ):
             return ZERO
         case Pad(element, value):
             inside = ONE if element == part else ZERO

@@ -45,6 +45,7 @@ class TreeBuilder:
         self._meaning.operator = str(name)
         tensors, attributes = read_parameters(parts["parameters"], self.diagnostics)
         self._meaning.attributes = frozenset(attribute.name for attribute in attributes)
+        self._meaning.choices = frozenset(each.name for each in attributes if isinstance(each.default, str))
         for statement in statements:
             self._declare(statement)
         self._meaning.calls.declare(tensor.name for tensor in tensors)

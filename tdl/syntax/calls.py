@@ -11,7 +11,7 @@ from ..ast import Description, Element, FullSlice, Index, NamedStage, Number, Sp
 from ..constants import is_constant
 from ..traverse import variable_names
 from .inlining import CallerNames, Given, Inlined, MisfitError, inline
-from .parts import AttributeSetting, DescriptionCall, Name
+from .parts import AttributeSetting, DescriptionCall, Name, Text
 
 NO_CALLABLES: Mapping[str, Description] = MappingProxyType({})
 
@@ -40,6 +40,8 @@ class Calls:
         given = self._given(call)
         settings = {part.name: part.value for part in call.arguments if isinstance(part, AttributeSetting)}
         for name, value in settings.items():
+            if isinstance(value, Text):
+                continue
             if not is_constant(value) or variable_names(value):
                 hint = "use numbers, attributes, tensor.shape[axis] and constants"
                 raise MisfitError(f"attribute '{name}' of '{call.name}' must be a constant", hint)

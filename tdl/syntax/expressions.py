@@ -18,7 +18,7 @@ from ..extremes import EXTREMES, position
 from ..functions import CONSTANTS, FUNCTIONS
 from ..source import Diagnostic
 from .calls import Calls
-from .header import is_tree, read_number, span_of
+from .header import is_tree, read_number, read_word, span_of
 from .inlining import MisfitError
 from .layout import MAX_TOKENS
 from .parts import (
@@ -32,6 +32,7 @@ from .parts import (
     OpaqueCall,
     Part,
     Shape,
+    Text,
     listed,
     why_no_value,
 )
@@ -60,6 +61,7 @@ class Expressions:
         self.calls = Calls(callables, text)
         self.operator = ""
         self.attributes: frozenset[str] = frozenset()
+        self.choices: frozenset[str] = frozenset()
 
     def complain(self, message: str, span: Span, hint: str) -> Failed:
         """Record a complaint and return a placeholder."""
@@ -77,6 +79,8 @@ class Expressions:
         return built[id(tree)]
 
     def _node(self, rule: str, tokens: Sequence[Token | ParseTree], parts: list[Part], span: Span) -> Part:
+        if rule in ("equal", "not_equal") and any(isinstance(part, Text) for part in parts):
+            return self._choice(rule, parts, span)
         if rule in BINARY_OPERATORS:
             left, right = map(self.expression, parts)
             return ast.Binary(BINARY_OPERATORS[rule], left, right, span)
@@ -85,6 +89,8 @@ class Expressions:
                 return Name(str(tokens[0]), span)
             case "number":
                 return ast.Number(read_number(tokens[0], self.diagnostics), span)
+            case "string":
+                return Text(read_word(tokens[0], self.diagnostics), span)
             case "group":
                 return Group(self.expression(parts[0]), span)
             case "negative":
@@ -112,7 +118,9 @@ class Expressions:
             case "lambda":
                 return Lambda(self._binders(parts[0]), self.expression(parts[1]), span)
             case "setting":
-                return AttributeSetting(str(tokens[0]), self.expression(parts[0]), span)
+                (part,) = parts
+                given = part if isinstance(part, Text) else self.expression(part)
+                return AttributeSetting(str(tokens[0]), given, span)
             case "member":
                 return self._member(parts[0], str(tokens[0]), span)
             case "call":
@@ -134,6 +142,10 @@ class Expressions:
                 return value
             case Name(name=name, span=span) if name in CONSTANTS:
                 return ast.Number(CONSTANTS[name], span)
+            case Name(name=name, span=span) if name in self.choices:
+                hint = f'compare it with a string: {name} == "..."'
+                self.complain(f"choice '{name}' is not a number", span, hint)
+                return ast.Number(1, span)
             case Name(name=name, span=span) if name in self.attributes:
                 return ast.Attribute(name, span=span)
             case Name(name=name, span=span) if name in self.constants.named:
@@ -155,11 +167,25 @@ class Expressions:
                 | Lambda()
                 | ast.Star()
                 | ast.FullSlice()
+                | Text()
             ):
                 self.complain(*why_no_value(part))
                 return ast.Number(1, part.span)
             case _:
                 return part
+
+    def _choice(self, rule: str, parts: Sequence[Part], span: Span) -> Part:
+        """Return a comparison of a choice with a word."""
+        match parts:
+            case (Name(name=name), Text(value=word)) if name in self.choices:
+                same = ast.Choice(name, word, span)
+                return same if rule == "equal" else ast.Unary("not", same, span)
+            case (Name(name=name), Text()) if name in self.attributes:
+                hint = f'a choice has a string as default: *, {name}="..."'
+                return self.complain(f"attribute '{name}' is a number, and not a choice", span, hint)
+            case _:
+                hint = 'write mode == "edge", for an attribute with a string as default'
+                return self.complain("only a choice is compared with a string", span, hint)
 
     def _member(self, base: Part, name: str, span: Span) -> Part:
         match base:
@@ -261,6 +287,9 @@ class Expressions:
 
     def _subscript(self, base: Part, parts: tuple[Part, ...], span: Span) -> Part:
         match base:
+            case Name(name=name) if name in self.choices:
+                hint = f'compare it with a string: {name} == "..."'
+                return self.complain(f"choice '{name}' is not a tuple", span, hint)
             case Name(name=name) if name in self.attributes:
                 return self._attribute(name, parts, span)
             case Shape(tensor=tensor):

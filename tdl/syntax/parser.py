@@ -192,7 +192,7 @@ def _expected(accepted: set[str]) -> str:
     words = []
     if left >= _EXPRESSION_STARTS:
         words.append("an expression")
-        left -= _EXPRESSION_STARTS | {"NOT"}
+        left -= _EXPRESSION_STARTS | {"NOT", "STRING"}
     elif left >= _OPERATORS:
         words.append("an operator")
         left -= _OPERATORS | COMPARISONS | {"LSQB"}
@@ -206,6 +206,6 @@ def _expected(accepted: set[str]) -> str:
 def _unexpected_character(text: str, at: int) -> Diagnostic:
     character = text[at]
     if character in "\"'":
-        return Diagnostic("a string is never closed", Span(at, at + 1), "strings are for the docstring only")
+        return Diagnostic("a string is never closed", Span(at, at + 1), "close it with the same quotes")
     hint = CHARACTERS.get(character, "delete it")
     return Diagnostic(f"unexpected character '{character}'", Span(at, at + 1), hint)
