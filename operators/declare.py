@@ -16,6 +16,7 @@ from ..support.wording import suggestion
 from ..tdl import Max, Min, Opaque, Prod, Reducer, Sum, ast
 from ..tdl.choices import choices_of, chosen
 from ..tdl.syntax.layout import MAX_BYTES
+from .callables import Callables
 from .kernels.kernel import Kernel, check_kernel
 from .operator import Operator
 from .stages.attributes import Attributes, AttributeSpec, AttributeType
@@ -59,7 +60,7 @@ def op(
 
     def described(function: Callable[..., Any]) -> Operator:
         text, origin, first_line = tdl.op_location(function)
-        description = tdl.parse(text, origin, first_line, callables=_texts(operators))
+        description = tdl.parse(text, origin, first_line, callables=Callables(operators))
         return operator_of(description, opaque, kernel)
 
     return described if function is None else described(function)
@@ -77,17 +78,17 @@ def parse(
     """Return the operator that a text describes, with the functions behind its `Opaque()` names.
 
     Of several descriptions it is the last one, or the one that `name` says. A description may call those
-    above it, and `operators` by the names under which they are given.
+    above it, `operators` by the names under which they are given, and operators of the library.
 
     `kernel` computes the last stage on the processor in place of the derived kernel; `tofu.audit` holds it
     against the text. Raises DescriptionError, and OperatorError for a function that the text does not
-    declare, a name that it does not have, an operator without a text, or a kernel that cannot be one.
+    declare, a name that it does not have, or a kernel that cannot be one.
     """
     if not isinstance(text, str):
         raise DescriptionError(
             f"a description must be text, found {text!r}; use tofu.op for a function, tofu.load for a file"
         )
-    found = tdl.parse_all(text, origin, callables=_texts(operators))
+    found = tdl.parse_all(text, origin, callables=Callables(operators))
     return operator_of(found[-1] if name is None else _named(found, name, origin), opaque, kernel)
 
 
@@ -125,19 +126,6 @@ def _named(found: Sequence[ast.Description], name: str, origin: str) -> ast.Desc
         hint = suggestion(name, by_name) or f"it has {', '.join(by_name)}"
         raise OperatorError(f"{origin} has no description {name!r}; {hint}")
     return by_name[name]
-
-
-def _texts(operators: Mapping[str, Operator]) -> Mapping[str, ast.Description]:
-    """Return the descriptions of operators that a text may call. Raises OperatorError."""
-    found = {}
-    for name, operator in operators.items():
-        if not isinstance(operator, Operator) or operator.written is None:
-            raise OperatorError(
-                f"{name}={operator!r} cannot be called by a description; give what tofu.parse, tofu.load or "
-                "@tofu.op returns, since descriptions of the library depend on ranks and attributes"
-            )
-        found[name] = operator.written
-    return found
 
 
 RESERVED = ("attr", "name", "training")

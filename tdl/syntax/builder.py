@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from .. import ast
 from ..ast import CustomReducer, Expression, Lambda
 from ..constants import is_constant
-from .calls import NO_CALLABLES
+from .calls import NO_CALLABLES, Callee
 from .expressions import Expressions
 from .header import is_tree, read_parameters, span_of
 from .parts import Declaration, Name, Part, listed
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class TreeBuilder:
     """Build one description (or expression) and collect what is wrong with it in `diagnostics`."""
 
-    def __init__(self, text: str, callables: Mapping[str, ast.Description] = NO_CALLABLES) -> None:
+    def __init__(self, text: str, callables: Mapping[str, Callee] = NO_CALLABLES) -> None:
         """`callables` are the descriptions that this one may call, by name."""
         self.text = text
         self._meaning = Expressions(text, callables)

@@ -17,7 +17,7 @@ from ..constants import NamedConstants
 from ..extremes import EXTREMES, position
 from ..functions import CONSTANTS, FUNCTIONS
 from ..source import Diagnostic
-from .calls import Calls
+from .calls import Callee, Calls
 from .header import is_tree, read_number, read_word, span_of
 from .inlining import MisfitError
 from .layout import MAX_TOKENS
@@ -49,7 +49,7 @@ _NOT_RECURSIVE = "a description cannot be recursive"
 class Expressions:
     """The meaning of expressions in one text, which its statements add to."""
 
-    def __init__(self, text: str, callables: Mapping[str, ast.Description]) -> None:
+    def __init__(self, text: str, callables: Mapping[str, Callee]) -> None:
         """`callables` are the descriptions that the text may call, by name."""
         self.text = text
         self.diagnostics: list[Diagnostic] = []
@@ -214,12 +214,12 @@ class Expressions:
                 return Declaration("Reducer", span)
             case Name(name="pad"):
                 return self._pad(arguments, span)
-            case Name(name=name) if name in self.calls.callables:
-                return DescriptionCall(name, arguments, span)
             case Name(name=name) if name in self.opaques:
                 return self._opaque_call(name, arguments, span)
             case Name(name=name) if name in self.reducers:
                 return self._reduce(self.reducers[name], arguments, span)
+            case Name(name=name) if self.calls.has(name, arguments):
+                return DescriptionCall(name, arguments, span)
             case Name(name=name) if name in set(Reducer):
                 return self._reduce(Reducer(name), arguments, span)
             case Name(name=name) if name in EXTREMES:
@@ -305,6 +305,9 @@ class Expressions:
             case ast.Call(function=function) if function == self.operator:
                 return self.complain(f"operator '{function}' calls itself", base.span, _NOT_RECURSIVE)
             case ast.Call(function=function) if function not in FUNCTIONS:
+                if self.calls.is_family(function):
+                    hint = f"write ':' for each dimension of a tensor, such as {function}(x[:, :])"
+                    return self.complain(f"'{function}' needs slices", base.span, hint)
                 hint = f"describe it above this one, or declare {function} = Opaque()"
                 return self.complain(f"unknown description '{function}'", base.span, hint)
             case ast.Element(tensor=tensor):
