@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import ceil, log2
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +33,12 @@ ROUNDS = 6
 
 LARGE = (1.0, 0.5, 0.25)
 """The parts of the memory of a group above which all workers share an operation, until a plan fits."""
+
+TIGHTER = 5
+"""How many limits below the one that is asked for are tried if no plan is found for that."""
+
+STEPS_PER_DOUBLING = 6
+"""These limits are powers of two in steps of a sixth, so that neighbouring limits try the same ones."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,12 +79,16 @@ class Placing:
         """The nodes if workers share none of them."""
         memory = self.devices.memory_bytes
         if groups > 1 and memory is not None:
-            self.training = replace(self.training, nodes=self._sharing(LARGE[0]).nodes)
+            self.training = replace(self.training, nodes=self._sharing(int(memory.max())).nodes)
 
-    def plan(self, schedule: NodeSchedule, shared: Inside | None = None) -> Plan:
-        """Return the plan of a placement, with its simulated time; all workers share what is in `shared`."""
+    def plan(self, schedule: NodeSchedule) -> Plan:
+        """Return the plan of a placement, with its simulated time."""
+        return self._timed(self._composed(schedule))
+
+    def _composed(self, schedule: NodeSchedule, shared: Inside | None = None) -> Plan:
+        """Return the plan of a placement; all workers share what is in `shared`."""
         asked, training = self._asked, self.training
-        plan = grouped_plan(
+        return grouped_plan(
             asked.graph,
             self._inside,
             self.groups,
@@ -86,44 +97,76 @@ class Placing:
             asked.space,
             shared,
         )
+
+    def _timed(self, plan: Plan) -> Plan:
+        """Return a plan with its simulated time."""
+        asked = self._asked
         found = simulation(asked.graph, plan, asked.machine, self._times)
         return replace(plan, step_seconds=found.seconds, step_bound_seconds=found.bound_seconds)
 
     def fitting(self, schedule: NodeSchedule, spare: int = 0) -> Plan:
         """Return the plan of a placement, after moves that make arenas fit and leave memory to spare.
 
-        Nodes move until live bytes fit. If an arena needs more than that, they move again for a limit that is
-        lower by the difference, and then by twice the difference each time. All workers share operations that
-        need more than a device has. If nothing fits, they share operations that need a smaller part of it as
-        well, up to half of all. Raises PlanError if none of that helps.
+        Raises PlanError if no moves are found.
         """
         memory = self._asked.memory
-        if memory is None or self.devices.memory_bytes is None:
+        if memory is None:
             return self.plan(schedule)
+        return self._timed(self._sharing_more(schedule, memory, memory.nbytes, spare))
+
+    def fitting_tighter(self, schedule: NodeSchedule, spare: int = 0) -> Plan:
+        """Return the plan of a placement as `fitting` does; if that finds none, by moves for tighter limits.
+
+        So a larger limit is not refused if a smaller one leads to a plan. Raises PlanError if none does.
+        """
+        memory = self._asked.memory
+        if memory is None:
+            return self.plan(schedule)
+        refused: PlanError | None = None
+        for limit in (memory.nbytes, *tighter_limits(memory.nbytes)):
+            try:
+                return self._timed(self._sharing_more(schedule, memory, limit, spare))
+            except PlanError as error:
+                refused = refused or error
+        assert refused is not None
+        raise refused
+
+    def _sharing_more(self, schedule: NodeSchedule, memory: WorkerMemory, limit: int, spare: int) -> Plan:
+        """Return a plan whose arenas fit, after moves within a limit that is at most the memory.
+
+        All workers share operations that need more than the limit. If nothing fits, they share operations
+        that need a smaller part of it as well, up to half of all. Raises PlanError if none of that helps.
+        """
         refused: PlanError | None = None
         before: _Sharing | None = None
         for part in LARGE:
-            sharing = self._sharing(part, spare)
+            sharing = self._sharing(int(limit * self.group_workers * part) - spare * self.group_workers)
             if before is not None and not sharing.shares_more(before):
                 break
             try:
-                return self._fitting(schedule, sharing, memory, spare)
+                return self._fitting(schedule, sharing, memory, limit, spare)
             except PlanError as error:
                 refused = refused or error
             before = sharing
         assert refused is not None
         raise refused
 
-    def _fitting(self, schedule: NodeSchedule, sharing: _Sharing, memory: WorkerMemory, spare: int) -> Plan:
-        """Return a plan whose arenas fit."""
-        limit, excess = memory.nbytes - spare, 0
+    def _fitting(
+        self, schedule: NodeSchedule, sharing: _Sharing, memory: WorkerMemory, limit: int, spare: int
+    ) -> Plan:
+        """Return a plan whose arenas fit.
+
+        Nodes move until live bytes fit the limit. If an arena needs more than the memory, they move again for
+        a limit that is lower by the difference, and then by twice the difference each time.
+        """
+        limit, excess = limit - spare, 0
         for step in range(ROUNDS):
             limit = max(limit, 0)
             self._check_operations(sharing.nodes, limit)
             limits = np.full(self.groups, limit * self.group_workers)
             within = replace(self.devices, memory_bytes=limits)
             worker = mend(sharing.nodes, within, schedule.order, schedule.worker)
-            plan = self.plan(replace(schedule, worker=worker), sharing.inside)
+            plan = self._composed(replace(schedule, worker=worker), sharing.inside)
             excess = memory.arena(plan) + spare - memory.nbytes
             if excess <= 0:
                 return plan
@@ -133,15 +176,10 @@ class Placing:
             f"{excess:,} more; allow more (--memory), or use more workers"
         )
 
-    def _sharing(self, part: float, spare: int = 0) -> _Sharing:
-        """Let all workers share nodes that need more than a part of the memory of a group.
-
-        Each worker spares some bytes for other things.
-        """
+    def _sharing(self, most_bytes: int) -> _Sharing:
+        """Let all workers share nodes that need more than so many bytes of a group."""
         asked, training = self._asked, self.training
-        memory = self.devices.memory_bytes
-        assert memory is not None
-        large = too_large(self.whole, int(memory.max() * part) - spare * self.group_workers)
+        large = too_large(self.whole, most_bytes)
         if self.groups == 1 or not large.any():
             return _Sharing(self.whole, np.zeros(len(large), bool), None)
         if large.tobytes() not in self._known:
@@ -199,6 +237,15 @@ class Placing:
             places = pipeline_priorities(training.graph, stages, order)
             found[str(order)] = np.concatenate([np.ones(training.first_operation, np.int64), -places])
         return found
+
+
+def tighter_limits(nbytes: int) -> list[int]:
+    """Return the limits that are tried if no plan is found for one, the highest first."""
+    if nbytes <= 1:
+        return []
+    last = ceil(log2(nbytes) * STEPS_PER_DOUBLING) - 1
+    steps = range(last, last - TIGHTER, -1)
+    return [int(2.0 ** (step / STEPS_PER_DOUBLING)) for step in steps]
 
 
 def _of_groups(devices: PlacementDevices, size: int) -> PlacementDevices:
