@@ -16,7 +16,6 @@ from ....errors import PlanError
 from ....simulator.times import task_times
 from ...plans.plan import Plan
 from ...plans.simulation import simulation
-from ..limit import Limit
 from ..simulated import SimulatedSearch
 from ..with_backward import with_backward
 from ..worker_memory import WorkerMemory
@@ -69,8 +68,8 @@ class Placing:
         graph, machine = asked.graph, asked.machine
         self._inside: Inside = whole_operations(graph) if size == 1 else inside_of(graph, asked.inside(size))
         self._times = task_times(graph, machine, asked.workers)
-        limit: Limit = "unlimited" if asked.memory is None else asked.memory.nbytes
-        devices = devices_of(machine, asked.workers, limit)
+        limits = None if asked.memory is None else asked.memory.limits(asked.workers)
+        devices = devices_of(machine, asked.workers, limits)
         self.training = training_nodes(graph, operation_times(graph, self._times, devices.kind, self._inside))
         self.devices = _of_groups(devices, size)
         self._kinds = devices.kind
@@ -163,8 +162,7 @@ class Placing:
         for step in range(ROUNDS):
             limit = max(limit, 0)
             self._check_operations(sharing.nodes, limit)
-            limits = np.full(self.groups, limit * self.group_workers)
-            within = replace(self.devices, memory_bytes=limits)
+            within = replace(self.devices, memory_bytes=self._lowered(memory.nbytes - limit))
             worker = mend(sharing.nodes, within, schedule.order, schedule.worker)
             plan = self._composed(replace(schedule, worker=worker), sharing.inside)
             excess = memory.arena(plan) + spare - memory.nbytes
@@ -175,6 +173,12 @@ class Placing:
             f"live bytes fit {memory.nbytes:,} bytes a worker, but arenas and the scratch of kernels need "
             f"{excess:,} more; allow more (--memory), or use more workers"
         )
+
+    def _lowered(self, nbytes: int) -> Integers:
+        """Return the memory of groups if each worker has fewer bytes than it may hold."""
+        memory = self.devices.memory_bytes
+        assert memory is not None
+        return np.maximum(memory - nbytes * self.group_workers, 0)
 
     def _sharing(self, most_bytes: int) -> _Sharing:
         """Let all workers share nodes that need more than so many bytes of a group."""
@@ -253,7 +257,9 @@ def _of_groups(devices: PlacementDevices, size: int) -> PlacementDevices:
     if size == 1:
         return devices
     firsts = np.arange(0, devices.workers, size)
-    memory: Integers | None = None if devices.memory_bytes is None else devices.memory_bytes[firsts] * size
+    memory = devices.memory_bytes
+    if memory is not None:
+        memory = memory.reshape(-1, size).min(axis=1) * size
     between = np.ix_(firsts, firsts)
     return PlacementDevices(
         devices.kind[firsts], devices.latency[between], devices.per_byte[between] / size, memory
