@@ -181,7 +181,7 @@ class Placing:
         return np.maximum(memory - nbytes * self.group_workers, 0)
 
     def _sharing(self, most_bytes: int) -> _Sharing:
-        """Let all workers share nodes that need more than so many bytes of a group."""
+        """Let all workers share nodes that need more than the given bytes of a group."""
         asked, training = self._asked, self.training
         large = too_large(self.whole, most_bytes)
         if self.groups == 1 or not large.any():

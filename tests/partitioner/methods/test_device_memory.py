@@ -19,7 +19,7 @@ LARGE, SMALL = 9_000_000, 2_000_000
 
 
 def unequal(*memories: int) -> Machine:
-    """Return a machine whose devices have so many bytes."""
+    """Return a machine whose devices have the given bytes."""
     kind = {"rates": {"float32": "15 TFLOP/s"}, "memory_bandwidth": "900 GB/s", "kernel_start": "1 us"}
     return decode_machine(
         {
