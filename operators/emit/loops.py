@@ -2,26 +2,29 @@
 
 Every index variable has a loop. What depends on the outer ones alone is read and reduced outside the others.
 Iterations of the innermost loop are independent of each other. A long reduction has partial results in
-*lanes*: term `i` of its innermost loop goes to lane `i % LANES`, and the lanes are combined at the end. So
-the source states the order of a sum, which is the same with any vector instructions.
+*lanes*: term `i` of its innermost loop goes to lane `i % LANES`, and the lanes are combined at the end. A
+reduction *across* memory, such as the sum of each column, adds whole rows to the results of a block of
+columns. So the source states the order of a sum, which is the same with any vector instructions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ...tdl import ast
 from .entry_functions import EntryFunction, output_groups, store
 from .kernel import header, namespace_text
 from .parameters import INSTANCE, ParameterStruct
-from .reducers import reduced_kind, reducer_name
+from .reducers import neutral, reduced_kind, reducer_name
 from .statements import (
     Body,
     CppBlock,
     Looper,
     ReductionLoop,
+    accumulation,
     declaration,
+    free_variables,
     indented,
     serial,
 )
@@ -29,6 +32,9 @@ from .values import CppValue, bare
 
 LANES = 32
 """The number of partial results of a long reduction: two vectors of AVX-512, four of AVX2."""
+
+COLUMNS = 256
+"""The most elements of the innermost index variable that a reduction across memory computes at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +46,10 @@ class LayoutClass:
 
     long: frozenset[str]
     """The index variables with at least as many values as there are lanes."""
+
+    across: frozenset[str] = frozenset()
+    """The innermost variables of reductions across memory. Neighbours of what they read are neighbours in the
+    outputs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +77,18 @@ def loop_source(parameters: ParameterStruct, layout: LayoutClass) -> LoopSource:
 
 
 def _function(parameters: ParameterStruct, entry: EntryFunction, layout: LayoutClass) -> list[str]:
-    body = Body(parameters, (), _looper(layout.long))
+    body = Body(parameters, (), _looper(entry, layout))
     body.scopes += [CppBlock(frozenset((name,))) for name in entry.variables]
+    if layout.across:
+        body.scopes.insert(-1, CppBlock(frozenset()))
     store(body, entry)
     first, *scopes = body.scopes
-    lines: list[str] = []
-    for name, scope in zip(reversed(entry.variables), reversed(scopes), strict=True):
-        independent = ["TOFU_INDEPENDENT"] if name == entry.variables[-1] else []
+    names, lines = list(entry.variables), list[str]()
+    if layout.across:
+        *scopes, block, innermost = scopes
+        lines = _blocks(parameters, names.pop(), block.lines, innermost.lines)
+    for name, scope in zip(reversed(names), reversed(scopes), strict=True):
+        independent = ["TOFU_INDEPENDENT"] if not lines else []
         lines = [*independent, *_loop(parameters, name, scope.lines + lines)]
     return [
         f'extern "C" TOFU_EXPORTED void {entry.name}(const Parameters* given) {{',
@@ -100,15 +115,65 @@ def _loop(parameters: ParameterStruct, name: str, lines: Iterable[str]) -> list[
     ]
 
 
-def _looper(long: Collection[str]) -> Looper:
+def _blocks(parameters: ParameterStruct, name: str, block: list[str], innermost: list[str]) -> list[str]:
+    """Return the innermost loop in blocks, with lines before each block."""
+    upper = parameters.upper(name)
+    return [
+        f"for (Index first = {parameters.lower(name)}; first < {upper}; first += {COLUMNS}) {{",
+        *indented(
+            [
+                f"const Index end = {upper} - first < {COLUMNS} ? {upper} : first + {COLUMNS};",
+                *block,
+                *_in_block(parameters, name, innermost),
+            ]
+        ),
+        "}",
+    ]
+
+
+def _in_block(parameters: ParameterStruct, name: str, lines: list[str]) -> list[str]:
+    variable = parameters.variable(name)
+    head = f"for (Index {variable} = first; {variable} < end; ++{variable}) {{"
+    return ["TOFU_INDEPENDENT", head, *indented(lines), "}"]
+
+
+def _looper(entry: EntryFunction, layout: LayoutClass) -> Looper:
     """Return what writes a reduction that is inside no other."""
 
     def write(body: Body, node: ast.ReducerCall) -> ReductionLoop:
-        if isinstance(node.reducer, ast.CustomReducer) or node.variables[-1].name not in long:
+        last = node.variables[-1].name
+        if last in layout.across and entry.variables[-1] in free_variables(node):
+            return _across(body, node, entry.variables[-1])
+        if isinstance(node.reducer, ast.CustomReducer) or last not in layout.long:
             return serial(body, node)
         return _in_lanes(body, node)
 
     return write
+
+
+def _across(body: Body, node: ast.ReducerCall, column: str) -> ReductionLoop:
+    """Return a reduction that is computed for a block of columns, row after row, before the block's loop."""
+    parameters, saved = body.parameters, body.scopes
+    *outer, block, _ = saved
+    rows = [CppBlock(frozenset((binder.name,)), loop=True) for binder in node.variables]
+    inside = CppBlock(frozenset((column,)))
+    body.scopes = [*outer, block, *rows, inside]
+    value = body.value(node.body)
+    body.scopes = saved
+    results, total = body.fresh("columns"), CppValue(body.fresh("r"), reduced_kind(node.reducer, value))
+    place = f"{results}[{parameters.variable(column)} - first]"
+    lines = _in_block(
+        parameters, column, [*inside.lines, accumulation(node, CppValue(place, total.kind), value)]
+    )
+    for binder, scope in zip(reversed(node.variables), reversed(rows), strict=True):
+        lines = _loop(parameters, binder.name, scope.lines + lines)
+    start = neutral(parameters.operator, node.reducer, total.kind, parameters.real)
+    block.lines += [
+        f"{total.kind.value} {results}[{COLUMNS}];",
+        f"for (auto& column : {results}) column = {start};",
+        *lines,
+    ]
+    return ReductionLoop(f"const {total.kind.value} {total.text} = {place};", [], total)
 
 
 def _in_lanes(body: Body, node: ast.ReducerCall) -> ReductionLoop:

@@ -59,7 +59,8 @@ def generated(call: KernelCall) -> Run | None:
     if not is_asked() or not _takes(call):
         return None
     small = joined(call)
-    if not _along_memory(small):
+    across = _across(small)
+    if across is None:
         return None
     parameters = make_parameters(
         small.description,
@@ -69,7 +70,7 @@ def generated(call: KernelCall) -> Run | None:
     groups = output_groups(small.description)
     if parameters.faults or (len(groups) > 1 and _shares_memory(call)):
         return None
-    source = _source(parameters, _layout(parameters, small))
+    source = _source(parameters, _layout(parameters, small, across))
     if source is None:
         return None
     call.calls.append(GENERATED)
@@ -138,18 +139,28 @@ def _is_whole(node: ast.Expression) -> bool:
     return isinstance(node, ast.Number) and isinstance(node.value, int) and node.value >= 0
 
 
-def _along_memory(small: JoinedCall) -> bool:
-    """Tell whether long reductions run along the memory of what they read."""
+def _across(small: JoinedCall) -> frozenset[str] | None:
+    """Return the innermost variables of the long reductions that run across the memory of what they read.
+
+    None if there are some for which no function is written: their neighbours in memory are not neighbours in
+    the output.
+    """
+    found = set()
+    columns = {
+        output.variables[-1].name if output.variables else None for output in small.description.outputs
+    }
     for node in walk(small.description):
         if isinstance(node, ast.ReducerCall):
             last = node.variables[-1].name
             (visits,) = _visits([free_variables(node.body) | {last}], small.box)
-            fastest = {
-                _fastest(part, small.inputs) for part in walk(node.body) if isinstance(part, ast.Element)
-            }
-            if visits > FEW_VISITS and last not in fastest and fastest - {None}:
-                return False
-    return True
+            elements = (part for part in walk(node.body) if isinstance(part, ast.Element))
+            fastest = {_fastest(part, small.inputs) for part in elements} - {None}
+            if visits <= FEW_VISITS or last in fastest or not fastest:
+                continue
+            if fastest != columns:
+                return None
+            found.add(last)
+    return frozenset(found)
 
 
 def _fastest(node: ast.Element, inputs: Mapping[str, Array]) -> str | None:
@@ -161,7 +172,7 @@ def _fastest(node: ast.Element, inputs: Mapping[str, Array]) -> str | None:
     return None
 
 
-def _layout(parameters: ParameterStruct, small: JoinedCall) -> LayoutClass:
+def _layout(parameters: ParameterStruct, small: JoinedCall, across: frozenset[str]) -> LayoutClass:
     """Return the class of layouts for which the function is written."""
     named = [(f"in_{name}", small.inputs[name]) for name, _ in parameters.inputs]
     named += [(f"out_{number}", array) for number, array in enumerate(small.outputs)]
@@ -172,7 +183,7 @@ def _layout(parameters: ParameterStruct, small: JoinedCall) -> LayoutClass:
         if length > 1 and stride == array.itemsize
     )
     long = (name for name, (lower, upper) in small.box.items() if upper - lower >= LANES)
-    return LayoutClass(neighbours, frozenset(long))
+    return LayoutClass(neighbours, frozenset(long), across)
 
 
 @lru_cache(maxsize=4096)

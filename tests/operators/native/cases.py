@@ -44,8 +44,9 @@ CASES: Mapping[str, tuple[str, dict[str, Shape]]] = {
         {"x": (3, 5, 7, 9), "mean": (5,)},
     ),
     "columns": (
-        "def columns(x):\n    return lambda j: Sum(lambda i: x[i, j])",
-        {"x": (19, 45)},
+        "def columns(x, m):\n"
+        "    return lambda j: Sum(lambda i: x[i, j] * (1 + m[i])) + Max(lambda k: x[k, j])",
+        {"x": (19, 300), "m": (19,)},
     ),
     "shortest": ("def shortest(x):\n    return lambda: Min(lambda i, j: x[i, j])", {"x": (5, 50)}),
     "padded": (

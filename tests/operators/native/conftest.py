@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tofu.operators.native import asked, built_libraries
-from tofu.operators.native.compiler import NoCompiler, Compiler, find
+from tofu.operators.native.compiler import Compiler, NoCompiler, find
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,7 @@ import pytest
 
 from tofu.errors import ExecutionError
 from tofu.operators.native import compiler as room
-from tofu.operators.native.compiler import NoCompiler, Compiler, examined, find, required
+from tofu.operators.native.compiler import Compiler, NoCompiler, examined, find, required
 
 
 def test_no_compiler_is_said_with_the_remedy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

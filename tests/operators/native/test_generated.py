@@ -25,7 +25,7 @@ BOXES: Mapping[str, tuple[dict[str, Interval], ...]] = {
     "softmax": ({"i": (2, 5), "j": (70, 77)},),
     "normal": ({"j": (3, 50), "k": (40, 77)},),
     "moments": ({"n": (1, 3), "y": (2, 7)}, {"c": (4, 5), "z": (3, 4)}),
-    "columns": ({"j": (30, 45), "i": (1, 18)},),
+    "columns": ({"j": (30, 295), "i": (1, 18)}, {"j": (7, 8), "k": (0, 3)}),
     "padded": ({"j": (0, 3)}, {"i": (2, 7), "j": (4, 11)}),
     "two": ({"i": (5, 8)},),
 }
@@ -171,6 +171,14 @@ FAULTS: Mapping[str, tuple[str, Callable[[str], str]]] = {
         lambda text: text.replace("p = *given;", "p = *given; p.in_x.stride[1] = 1;"),
     ),
     "another coefficient": ("two", lambda text: text.replace("0.9f * ", "0.8f * ", 1)),
+    "a block without its last column": (
+        "columns",
+        lambda text: text.replace("first + 256;", "first + 255;"),
+    ),
+    "a row too few": (
+        "columns",
+        lambda text: text.replace("v_i < Index(p.box_i.upper)", "v_i + 1 < p.box_i.upper"),
+    ),
     "a minimum that starts below": (
         "shortest",
         lambda text: text.replace("= real(tofu::infinity())", "= real(-9)"),
@@ -193,7 +201,9 @@ def test_planted_faults_are_found(fault: str, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(generated, "loop_source", planted)
     generated._source.cache_clear()
     try:
-        found = wrong(ran(called(bound_case(name), dict(FAULT_BOX.get(name, {})), "float32", loose=True)))
+        found = wrong(
+            ran(called(bound_case(name), dict(FAULT_BOX.get(name, {})), "float32", loose=name != "columns"))
+        )
     finally:
         generated._source.cache_clear()
     assert found
