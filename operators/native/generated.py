@@ -1,54 +1,71 @@
-"""Compute a box of an operator by a function in C++ that is written from its description.
+"""Compute a box of an operator by functions in C++ that are written from its description.
 
-A call is taken if its iteration space is not much larger than its arrays. Others need an algorithm more than
-a compiler: NumPy computes products of matrices, windows and scans. NumPy also computes functions that
-compilers have no vector instructions for, and indices with quotients and remainders.
+What a call needs but for its addresses is found once for its box and the layout of its arrays.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Callable
 from ctypes import c_void_p
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
-from math import prod
 from typing import Any
 
 import numpy as np
 
+from ...analyzer.bind.bound import Bound
 from ...analyzer.indices.region import Interval
 from ...errors import OperatorError
-from ...tdl import ast
-from ...tdl.traverse import walk
-from ..emit.datatypes import DATA_TYPES
+from ..derive.steps.layout import CallLayout, address_of, layout_of, template_call
 from ..emit.entry_functions import output_groups
-from ..emit.loops import LANES, LayoutClass, LoopSource, loop_source
-from ..emit.packing import packed
+from ..emit.loops import LayoutClass, LoopSource, loop_source
+from ..emit.packing import Struct, packed
 from ..emit.parameters import ParameterStruct, make_parameters
-from ..emit.statements import free_variables
-from ..kernels.kernel import Array, KernelCall, Run, in_turn
+from ..kernels.kernel import KernelCall, Run, in_turn
 from .asked import is_asked
 from .built_libraries import loaded
 from .compiler import required
 from .joined_variables import JoinedCall, joined
+from .taken_calls import across_memory, layout_class, takes
 
 GENERATED = "generated C"
 """The name of these kernels, among the `calls` of a KernelCall."""
 
-FEW_VISITS = 1 << 12
-"""The most elements of a reduction that is taken however they lie, and of a function that takes a call for
-each."""
+WORD = np.dtype(np.uint64)
 
-FAST = frozenset(
-    ("where", "sqrt", "rsqrt", "square", "reciprocal", "abs", "sign", "floor", "ceil", "round", "trunc")
-) | frozenset(("relu", "maximum", "minimum", "uniform"))
-"""Functions of which a loop becomes vector instructions."""
 
-FAST_IN_SINGLE = frozenset(("exp", "log", "log1p", "tanh", "erf", "sigmoid", "softplus"))
-"""Functions of which that is so in float32, by `vector_math.h`."""
+@dataclass(frozen=True, slots=True, eq=False)
+class BuiltKernel:
+    """The functions for a box and a layout, and their struct without addresses."""
 
-MOST_VISITS = 4
-"""The largest iteration space of a kernel, as a multiple of the elements of its arrays."""
+    functions: tuple[Callable[[c_void_p], object], ...]
+    """The functions, in the order in which they run. Each takes the address of the struct."""
+
+    struct: Struct
+    """The struct on templates."""
+
+    places: tuple[tuple[int, int], ...]
+    """For each address in the struct, its place in words, and the number of the array in the layout."""
+
+    def bind(self, call: KernelCall) -> Run:
+        """Return the function that runs the functions on a call's arrays."""
+        arrays = [*call.inputs.values(), *call.outputs]
+        struct = self.struct.copy()
+        words = struct.view(WORD)
+        for place, number in self.places:
+            words[place] = address_of(arrays[number])
+        address = c_void_p(address_of(words))
+        return in_turn([_run(function, address, (words, arrays)) for function in self.functions])
+
+
+def _run(function: Callable[[c_void_p], object], address: c_void_p, kept: object) -> Run:
+    """Return a call of a function; `kept` lives as long as it."""
+
+    def run(held: object = kept) -> None:
+        function(address)
+
+    return run
 
 
 def generated(call: KernelCall) -> Run | None:
@@ -56,10 +73,24 @@ def generated(call: KernelCall) -> Run | None:
 
     Raises ExecutionError if the kernel cannot be built.
     """
-    if not is_asked() or not _takes(call):
+    if not is_asked():
+        return None
+    box = tuple([call.box[name] for name in call.bound.variables])
+    kernel = _built(call.bound, box, layout_of(call))
+    if kernel is None:
+        return None
+    call.calls.append(GENERATED)
+    return kernel.bind(call)
+
+
+@lru_cache(maxsize=4096)
+def _built(bound: Bound, box: tuple[Interval, ...], layout: CallLayout) -> BuiltKernel | None:
+    """Return the kernel of calls of this layout; None if NumPy is to compute them."""
+    call = template_call(bound, dict(zip(bound.variables, box, strict=True)), layout, layout.templates())
+    if not takes(call):
         return None
     small = joined(call)
-    across = _across(small)
+    across = across_memory(small)
     if across is None:
         return None
     parameters = make_parameters(
@@ -67,123 +98,11 @@ def generated(call: KernelCall) -> Run | None:
         {name: array.dtype.name for name, array in small.inputs.items()},
         [array.dtype.name for array in small.outputs],
     )
-    groups = output_groups(small.description)
-    if parameters.faults or (len(groups) > 1 and _shares_memory(call)):
+    several = len(output_groups(small.description)) > 1
+    if parameters.faults or (several and _shares_memory(call)):
         return None
-    source = _source(parameters, _layout(parameters, small, across))
-    if source is None:
-        return None
-    call.calls.append(GENERATED)
-    return _bound_to(source, parameters, small, call)
-
-
-def _takes(call: KernelCall) -> bool:
-    """Tell whether the arrays are of types with kernels, hold something, and are as large as the work."""
-    arrays = (*call.inputs.values(), *call.outputs)
-    if any(array.dtype.name not in DATA_TYPES or 0 in array.shape for array in arrays):
-        return False
-    if any(stride % array.itemsize for array in arrays for stride in array.strides):
-        return False
-    description, box = call.bound.description, call.box
-    visits = max(_visits(_bodies(description), box))
-    single = not any(array.dtype == np.float64 for array in arrays)
-    slow = max(_visits(_slow(description, single), box), default=0)
-    return visits <= MOST_VISITS * sum(array.size for array in arrays) and slow <= FEW_VISITS
-
-
-def _visits(sets: Iterable[Set[str]], box: Mapping[str, Interval]) -> Iterator[int]:
-    """Yield the number of settings of each set of index variables."""
-    for names in sets:
-        yield prod(max(box[name][1] - box[name][0], 0) for name in names)
-
-
-def _bodies(description: ast.Description) -> Iterator[Set[str]]:
-    """Yield the index variables on which the body of each output and of each reduction depends."""
-    for node in walk(description):
-        match node:
-            case ast.Lambda(variables=variables):
-                yield {binder.name for binder in variables}
-            case ast.ReducerCall(variables=variables, body=body):
-                yield {binder.name for binder in variables} | free_variables(body)
-            case _:
-                pass
-
-
-def _slow(description: ast.Description, single: bool) -> Iterator[Set[str]]:
-    """Yield the index variables of each value that takes a call for every element."""
-    fast = FAST | FAST_IN_SINGLE if single else FAST
-    everything = set[str]().union(*_bodies(description))
-    for node in walk(description):
-        match node:
-            case ast.Element(indices=indices) if not all(map(_is_linear, indices)):
-                yield everything
-            case ast.Call(function=function) if function not in fast:
-                yield free_variables(node)
-            case ast.Binary(operator="//" | "%"):
-                yield free_variables(node)
-            case ast.Binary(operator="**", right=right) if not _is_whole(right):
-                yield free_variables(node)
-            case _:
-                pass
-
-
-def _is_linear(index: ast.Index) -> bool:
-    """Tell whether an index is made of sums and products alone."""
-    return not any(
-        isinstance(node, ast.Call) or (isinstance(node, ast.Binary) and node.operator in ("//", "%", "**"))
-        for node in walk(index)
-    )
-
-
-def _is_whole(node: ast.Expression) -> bool:
-    return isinstance(node, ast.Number) and isinstance(node.value, int) and node.value >= 0
-
-
-def _across(small: JoinedCall) -> frozenset[str] | None:
-    """Return the innermost variables of the long reductions that run across the memory of what they read.
-
-    None if there are some for which no function is written: their neighbours in memory are not neighbours in
-    the output.
-    """
-    found = set()
-    columns = {
-        output.variables[-1].name if output.variables else None for output in small.description.outputs
-    }
-    for node in walk(small.description):
-        if isinstance(node, ast.ReducerCall):
-            last = node.variables[-1].name
-            (visits,) = _visits([free_variables(node.body) | {last}], small.box)
-            elements = (part for part in walk(node.body) if isinstance(part, ast.Element))
-            fastest = {_fastest(part, small.inputs) for part in elements} - {None}
-            if visits <= FEW_VISITS or last in fastest or not fastest:
-                continue
-            if fastest != columns:
-                return None
-            found.add(last)
-    return frozenset(found)
-
-
-def _fastest(node: ast.Element, inputs: Mapping[str, Array]) -> str | None:
-    """Return the variable whose neighbours lie next to each other in what is read; None if none does."""
-    array = inputs[node.tensor]
-    for index, length, stride in zip(node.indices, array.shape, array.strides, strict=True):
-        if length > 1 and stride == array.itemsize and isinstance(index, ast.Variable):
-            return index.name
-    return None
-
-
-def _layout(parameters: ParameterStruct, small: JoinedCall, across: frozenset[str]) -> LayoutClass:
-    """Return the class of layouts for which the function is written."""
-    named = [(f"in_{name}", small.inputs[name]) for name, _ in parameters.inputs]
-    named += [(f"out_{number}", array) for number, array in enumerate(small.outputs)]
-    neighbours = tuple(
-        f"{name}.stride[{axis}]"
-        for name, array in named
-        for axis, (length, stride) in enumerate(zip(array.shape, array.strides, strict=True))
-        if length > 1 and stride == array.itemsize
-    )
-    long = (name for name, (lower, upper) in small.box.items() if upper - lower >= LANES)
-    return LayoutClass(neighbours, frozenset(long), across)
+    source = _source(parameters, layout_class(parameters, small, across))
+    return None if source is None else _kernel(source, parameters, small, call)
 
 
 @lru_cache(maxsize=4096)
@@ -201,20 +120,24 @@ def _shares_memory(call: KernelCall) -> bool:
     return any(np.may_share_memory(read, written) for read, written in pairs)
 
 
-def _bound_to(source: LoopSource, parameters: ParameterStruct, small: JoinedCall, call: KernelCall) -> Run:
-    """Return the function that runs a source on a call's arrays."""
+def _kernel(
+    source: LoopSource, parameters: ParameterStruct, small: JoinedCall, call: KernelCall
+) -> BuiltKernel:
+    """Return the kernel of a source, built if it is not on the disk."""
     struct = packed(parameters, small.inputs, small.regions, small.outputs, small.box)
     for tensor, axis in parameters.extents:
         struct[f"extent_{tensor}_{axis}"] = call.bound.shapes[tensor][axis]
-    library, address = loaded(source.text, required()), c_void_p(struct.ctypes.data)
-    kept = (struct, small)
-    return in_turn([_run(library[name], address, kept) for name in source.functions])
-
-
-def _run(function: Any, address: c_void_p, kept: object) -> Run:
-    function.restype = None
-
-    def run(held: object = kept) -> None:
-        function(address)
-
-    return run
+    library: Any = loaded(source.text, required())
+    functions = []
+    for name in source.functions:
+        function = library[name]
+        function.restype = None
+        functions.append(function)
+    members = [*(f"in_{name}" for name in call.inputs), *(f"out_{n}" for n in range(len(call.outputs)))]
+    fields = parameters.dtype.fields or {}
+    places = tuple(
+        (fields[member][1] // WORD.itemsize, number)
+        for number, member in enumerate(members)
+        if member in fields
+    )
+    return BuiltKernel(tuple(functions), struct, places)

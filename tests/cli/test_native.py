@@ -64,6 +64,12 @@ def test_kernels_are_audited(tofu: Tofu) -> None:
     assert "A: whole      tried          equals the interpreter" in result.output
 
 
+def forget() -> None:
+    """Write sources again."""
+    generated._built.cache_clear()
+    generated._source.cache_clear()
+
+
 @pytest.mark.usefixtures("compiled")
 def test_a_wrong_kernel_is_refuted(tofu: Tofu, monkeypatch: pytest.MonkeyPatch) -> None:
     right = generated.loop_source
@@ -73,11 +79,11 @@ def test_a_wrong_kernel_is_refuted(tofu: Tofu, monkeypatch: pytest.MonkeyPatch) 
         return replace(source, text=source.text.replace("v_i0 < Index", "v_i0 + 1 < Index"))
 
     monkeypatch.setattr(generated, "loop_source", planted)
-    generated._source.cache_clear()
+    forget()
     try:
         result = tofu("audit", "softmax", "--native")
     finally:
-        generated._source.cache_clear()
+        forget()
     assert result.exit_code == 1
     assert "refuted" in result.output
 

@@ -186,6 +186,12 @@ FAULTS: Mapping[str, tuple[str, Callable[[str], str]]] = {
 }
 
 
+def forget() -> None:
+    """Write sources again."""
+    generated._built.cache_clear()
+    generated._source.cache_clear()
+
+
 @pytest.mark.usefixtures("native")
 @pytest.mark.parametrize("fault", FAULTS)
 def test_planted_faults_are_found(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -199,13 +205,13 @@ def test_planted_faults_are_found(fault: str, monkeypatch: pytest.MonkeyPatch) -
         return replace(source, text=changed)
 
     monkeypatch.setattr(generated, "loop_source", planted)
-    generated._source.cache_clear()
+    forget()
     try:
         found = wrong(
             ran(called(bound_case(name), dict(FAULT_BOX.get(name, {})), "float32", loose=name != "columns"))
         )
     finally:
-        generated._source.cache_clear()
+        forget()
     assert found
 
 
