@@ -5,7 +5,7 @@ What a call needs but for its addresses is found once for its box and the layout
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from ctypes import c_void_p
 from dataclasses import dataclass
 from functools import lru_cache
@@ -134,7 +134,7 @@ def _kernel(
         function.restype = None
         functions.append(function)
     members = [*(f"in_{name}" for name in call.inputs), *(f"out_{n}" for n in range(len(call.outputs)))]
-    fields = parameters.dtype.fields or {}
+    fields: Mapping[str, Any] = parameters.dtype.fields or {}
     places = tuple(
         (fields[member][1] // WORD.itemsize, number)
         for number, member in enumerate(members)
