@@ -201,6 +201,23 @@ def variables_of(form: Affine) -> Iterator[str]:
             yield from variables_of(inner)
 
 
+def divisors_of(form: Affine) -> Iterator[sympy.Expr]:
+    """Yield the divisors of a normal form that depend on extents. A divisor may appear more than once."""
+    yield from _divisors_in(form.constant)
+    for coefficient, atom in form.terms:
+        yield from _divisors_in(coefficient)
+        if isinstance(atom, Quotient | Remainder) and not atom.divisor.is_Integer:
+            yield atom.divisor
+        for inner in inside(atom):
+            yield from divisors_of(inner)
+
+
+def _divisors_in(number: sympy.Expr) -> Iterator[sympy.Expr]:
+    if not number.is_Integer:
+        divisors = (quotient.args[1] for quotient in number.atoms(FloorQuotient))
+        yield from (divisor for divisor in divisors if not divisor.is_Integer)
+
+
 def inside(atom: Atom) -> tuple[Affine, ...]:
     """Return what an atom is made of."""
     match atom:

@@ -58,10 +58,12 @@ def nesting(numbers: Iterable[int], seed: int, limit: float) -> Guard:
         *((stage, stage, False) for stage in STAGES),
     ]
     Random(seed).shuffle(pairs)
-    for number, pair in zip(numbers, pairs, strict=False):
+    for number in numbers:
+        if number >= len(pairs):
+            break
         if number % FORGET_EVERY == 0:
             forget()
-        _grow(guard, *pair)
+        _grow(guard, *pairs[number])
     return guard
 
 

@@ -33,27 +33,28 @@ FORGET_EVERY = 10_000
 
 def texts(numbers: Iterable[int], seed: int, limit: float) -> Guard:
     """Try one random text for each number."""
-    fuzz = Fuzz(Random(seed), Guard(limit))
+    fuzz = Fuzz(Guard(limit))
     for number in numbers:
         if number % FORGET_EVERY == 0:
             forget()
             print(f"{number:,} texts, {dict(fuzz.counts)}", file=sys.stderr, flush=True)
-        fuzz.one()
+        fuzz.one(Random(f"{seed} {number}"))
     return fuzz.guard
 
 
 class Fuzz:
     """One run: random texts, and what became of them."""
 
-    def __init__(self, random: Random, guard: Guard) -> None:
-        self.random = random
+    def __init__(self, guard: Guard) -> None:
+        self.random = Random()
         self.guard = guard
         self.corpus = (*SEEDS, *library_texts())
         self.counts = guard.counts
 
-    def one(self) -> None:
+    def one(self, random: Random) -> None:
         """Make one text and see what becomes of it."""
-        kind = self.random.choices(("written", "tokens", "bytes", "nested"), (25, 35, 35, 5))[0]
+        self.random = random
+        kind = self.random.choices(("written", "tokens", "bytes", "nested"), (10, 44, 44, 2))[0]
         self.counts[kind] += 1
         match kind:
             case "written":
@@ -74,7 +75,7 @@ class Fuzz:
             self.counts["accepted"] += 1
             printed = tdl.format(description)
             assert tdl.parse(printed) == description, printed
-        if description is not None and (kind == "nested" or self.counts["accepted"] % ANALYSE_EVERY == 0):
+        if description is not None and (kind == "nested" or self.random.randrange(ANALYSE_EVERY) == 0):
             with self.guard.trial("analysis", text):
                 self.analyse(description)
 

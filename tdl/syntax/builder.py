@@ -20,7 +20,7 @@ from ..extremes import EXTREMES, position
 from ..functions import CONSTANTS, FUNCTIONS
 from ..source import Diagnostic
 from .calls import NO_CALLABLES, Calls
-from .header import is_tree, read_number, read_parameters, span_of
+from .header import is_tree, name_of, read_number, read_parameters, span_of
 from .inlining import MisfitError
 from .layout import MAX_TOKENS
 from .parts import (
@@ -86,10 +86,9 @@ class TreeBuilder:
 
     def description(self, tree: ParseTree) -> ast.Description:
         """Return the description of a `description` tree."""
-        name = next(child for child in tree.children if not is_tree(child))
+        self._operator = name_of(tree)
         parts = {str(part.data): part for part in tree.children if is_tree(part)}
         statements = [part for part in tree.children if is_tree(part) and part.data == "statement"]
-        self._operator = str(name)
         tensors, attributes = read_parameters(parts["parameters"], self.diagnostics)
         self._attributes = frozenset(attribute.name for attribute in attributes)
         for statement in statements:
@@ -103,7 +102,7 @@ class TreeBuilder:
         results = [self._result(child) for child in parts["results"].children]
         kept, outputs = resolve_results(self._stages, results, self.diagnostics)
         return ast.Description(
-            str(name), tensors, attributes, tuple(self.opaques), kept, outputs, source=self.text
+            self._operator, tensors, attributes, tuple(self.opaques), kept, outputs, source=self.text
         )
 
     def expression(self, tree: ParseTree | Token) -> Expression:

@@ -7,7 +7,7 @@ phase runs only on text that the earlier ones accept.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
@@ -20,7 +20,7 @@ from ..source import Diagnostic, SourceError, SourceText
 from ..traverse import levels
 from .builder import TreeBuilder
 from .calls import NO_CALLABLES
-from .header import is_tree, span_of
+from .header import is_tree, name_of, span_of
 from .layout import MAX_NESTING, StatementEnds, check_text, nested_too_deeply
 
 if TYPE_CHECKING:
@@ -63,8 +63,12 @@ def parse_all(
     known = dict(callables)
     found: dict[str, Description] = {}
     complaints: list[Diagnostic] = []
+    broken: set[str] = set()  # a description that may call a wrong one cannot be written out
     for tree in _parse_tree(source, "descriptions", bounded=bounded).children:
         assert is_tree(tree)
+        if broken and not broken.isdisjoint(_tokens(tree)):
+            broken.add(name_of(tree))
+            continue
         description, wrong = _checked(source, tree, known, bounded=bounded)
         if description.name in found:
             hint = "rename one of them"
@@ -73,10 +77,18 @@ def parse_all(
                 Diagnostic(f"two descriptions are called '{description.name}'", span_of(tree), hint),
             ]
         complaints += wrong
+        if wrong:
+            broken.add(description.name)
         found[description.name] = known[description.name] = description
     if complaints:
         raise SourceError(source, complaints)
     return tuple(found.values())
+
+
+def _tokens(tree: ParseTree) -> Iterator[str]:
+    """Yield every token of a tree."""
+    for part in tree.iter_subtrees():
+        yield from (str(child) for child in part.children if not is_tree(child))
 
 
 def _checked(

@@ -13,7 +13,7 @@ from tests.analyzer.random_expressions import random_expression
 from tofu import tdl
 from tofu.analyzer.bind.staged_bound import bind
 from tofu.analyzer.specialize.specialize import specialize
-from tofu.errors import OperatorError, ShapeError
+from tofu.errors import DescriptionError, OperatorError, ShapeError
 
 SOFTMAX = """
 def softmax(x):
@@ -107,6 +107,23 @@ def test_a_text_of_several_descriptions_gives_the_last_or_the_one_named() -> Non
     assert tofu.parse(text, name="softmax").name == "softmax"
     with pytest.raises(OperatorError, match="<string> has no description 'twise'; did you mean 'twice'"):
         tofu.parse(text, name="twise")
+
+
+def test_a_call_of_a_wrong_description_gives_the_complaints_about_that_one() -> None:
+    text = (
+        "def exps(x):\n    return lambda j: exp(x[j] - Max(lambda x: x[k]))\n"
+        "def uses(q):\n    return lambda j: exps(q)[j]\n"
+        "def through(q):\n    return lambda j: uses(q)[j]\n"
+        "def alone(q):\n    return lambda j: q[i]\n"
+    )
+    with pytest.raises(DescriptionError) as caught:
+        tofu.parse(text)
+    said = [line for line in str(caught.value).splitlines() if line.startswith("<string>:")]
+    assert said == [
+        "<string>:2:44: variable 'x' shadows the tensor",
+        "<string>:2:49: unknown name 'k'",
+        "<string>:8:24: unknown name 'i'",
+    ]
 
 
 @pytest.mark.parametrize("seed", range(60))
