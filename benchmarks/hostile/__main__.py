@@ -9,7 +9,7 @@
 
 `files` takes the count for each format. Each part ends after `--seconds`, and its result says how many were
 tried. `--resume` goes on after the trials in the file that `--save` names, and adds the result to theirs. A
-trial is drawn from the seed and its number alone, so any of them can be repeated with `--first` and `--count`.
+trial is drawn from the seed and its number alone, so any can be repeated with `--first` and `--count`.
 
 A trial that takes longer than `--limit` seconds of processor time counts as a hang. An audit hook watches for
 execution, imports, connections and files elsewhere. The exit status is 1 if anything went wrong.
