@@ -21,7 +21,7 @@ from ..traverse import levels
 from .builder import TreeBuilder
 from .calls import NO_CALLABLES
 from .header import is_tree, name_of, span_of
-from .layout import MAX_NESTING, StatementEnds, check_text, nested_too_deeply
+from .layout import MAX_NESTING, MAX_TOKENS, StatementEnds, check_text, nested_too_deeply, words
 
 if TYPE_CHECKING:
     from lark import Lark, Token, Tree, UnexpectedToken
@@ -63,6 +63,7 @@ def parse_all(
     known = dict(callables)
     found: dict[str, Description] = {}
     complaints: list[Diagnostic] = []
+    written_out = 0
     broken: set[str] = set()  # a description that may call a wrong one cannot be written out
     for tree in _parse_tree(source, "descriptions", bounded=bounded).children:
         assert is_tree(tree)
@@ -76,6 +77,11 @@ def parse_all(
                 *wrong,
                 Diagnostic(f"two descriptions are called '{description.name}'", span_of(tree), hint),
             ]
+        if bounded and not wrong:
+            written_out += words(format(description))
+            if written_out > MAX_TOKENS:
+                complaints.append(_too_much(written_out, tree))
+                break
         complaints += wrong
         if wrong:
             broken.add(description.name)
@@ -83,6 +89,16 @@ def parse_all(
     if complaints:
         raise SourceError(source, complaints)
     return tuple(found.values())
+
+
+def _too_much(written_out: int, tree: ParseTree) -> Diagnostic:
+    """Return a complaint about descriptions that, calls written out, are too long together."""
+    message = (
+        f"with calls written out, all descriptions up to this one have {written_out:,} words and symbols"
+    )
+    name = next(child for child in tree.children if not is_tree(child))
+    hint = f"the limit is {MAX_TOKENS:,}; call fewer descriptions that call others, or use several texts"
+    return Diagnostic(message, span_of(name), hint)
 
 
 def _tokens(tree: ParseTree) -> Iterator[str]:

@@ -128,6 +128,7 @@ def test_functions_that_make_no_model(tofu: Tofu, tmp_path: Path, body: str, say
         (["plan", "mlp", "--optimizer", "sdg"], "did you mean 'sgd'"),
         (["plan", "mlp", "--shape", "data=8,8"], "follow from --batch"),
         (["plan", "missing-symbol.json", "--shape", "data=8,8"], "missing-symbol.json"),
+        (["plan", "net.pt2"], "net.pt2 is a file of PyTorch, which may execute what its files hold"),
         (["plan", "missing.py:build"], "the Python file missing.py does not exist"),
         (["plann"], "did you mean 'plan'"),
         (["plan", "mlp", "--pin", "fc1_weight"], "NAME=CHOICE"),

@@ -10,6 +10,7 @@ import pytest
 
 import tofu
 from tests.analyzer.random_expressions import random_expression
+from tests.hangs import no_hang
 from tofu import tdl
 from tofu.analyzer.bind.staged_bound import bind
 from tofu.analyzer.specialize.specialize import specialize
@@ -124,6 +125,16 @@ def test_a_call_of_a_wrong_description_gives_the_complaints_about_that_one() -> 
         "<string>:2:49: unknown name 'k'",
         "<string>:8:24: unknown name 'i'",
     ]
+
+
+def test_descriptions_that_are_too_long_together_are_refused_at_once() -> None:
+    # each is within the limits, but has 40 stages when its calls are written out
+    chain = ["def f0(x):\n    return lambda i: x[i] * 2"]
+    chain += [f"def f{d}(x):\n    return lambda i: f{d - 1}(x)[i] + 1" for d in range(1, 40)]
+    assert tofu.parse("\n".join(chain)).name == "f39"
+    wide = [f"def g{d}(x):\n    return lambda i: f39(x)[i] + {d}" for d in range(300)]
+    with no_hang(), pytest.raises(DescriptionError, match="with calls written out, all descriptions up to"):
+        tofu.parse("\n".join((*chain, *wide)))
 
 
 @pytest.mark.parametrize("seed", range(60))
