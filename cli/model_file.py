@@ -20,8 +20,8 @@ def from_file(target: str, batch: int | None = None) -> Model | sym.Symbol | Non
         return None
     if target.endswith(FILES):
         raise TofuError(
-            f"{target} is a file of PyTorch, which may execute what its files hold, so Tofu opens none. If you "
-            "trust the file, load it in a Python function that returns (module, example_inputs), as "
+            f"{target} is a file of PyTorch, which may execute what its files hold, so Tofu opens none. "
+            "If you trust the file, load it in a Python function that returns (module, example_inputs), as "
             "(torch.export.load(path).module(), inputs), and give file.py:function"
         )
     in_python = python_file.split(target)
