@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
 
+from ..support.literals import literal
 from . import candidates
 
 Shape = tuple[int, ...]
@@ -272,8 +272,8 @@ class AttributeOption(click.ParamType[tuple[str, object]]):
         if not (attribute and equals and text):
             self.fail(f"expected an attribute and its value such as kernel=3,3, found {value!r}", param, ctx)
         try:
-            return attribute, ast.literal_eval(text)
-        except (ValueError, SyntaxError):
+            return attribute, literal(text)
+        except ValueError:
             return attribute, text
 
 
