@@ -31,18 +31,15 @@ from ..problem.solution import Solution
 from ..problem.transfer_time import TransferTime
 from ..solvers.anytime import Report
 from ..solvers.errors import SolverError
-from .anneal.search import anneal
 from .autodist.methods import COMPOSITIONS
 from .baselines import all_row, equal_chop, icml18, spartan
 from .exact import exact
 from .flexflow.experts import one_weird_trick_plan, wu_2016_plan
-from .flexflow.search import flexflow
+from .imported_later import anneal, flexflow, heuristic_1, heuristic_2, pardnn, place
 from .manual import layout_pins, manual, read_layouts
 from .meshes.methods import data_parallel, megatron, megatron_sp, zero_3
 from .method import Method, Search, every_method, register
-from .pardnn.search import heuristic_1, heuristic_2, pardnn
 from .placement.groups import parse_groups
-from .placement.search import place
 from .recursive import recursion_bound, recursive
 from .refine import refine
 from .settings import SearchSettings
