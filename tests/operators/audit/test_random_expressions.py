@@ -1,4 +1,4 @@
-"""Random descriptions with automatic stages, scans, calls, clamped indices, stars and choices: no strategy is refuted."""
+"""Random descriptions of the whole language: no strategy is refuted."""
 
 from __future__ import annotations
 
