@@ -155,7 +155,7 @@ def check_attributes(owner: str, specs: Sequence[AttributeSpec], values: Mapping
     Names in double underscores, such as MXNet's `__shape__`, describe variables and are skipped. Raises
     OperatorError for an unknown name, a missing one, or a value of the wrong kind.
     """
-    if isinstance(values, Attributes) and tuple(values) == tuple(spec.name for spec in specs):
+    if isinstance(values, Attributes) and [*values._values] == [spec.name for spec in specs]:
         return values
     known = {spec.name: spec for spec in specs}
     checked: dict[str, Value] = {spec.name: spec.default for spec in specs}
