@@ -11,6 +11,7 @@ from ..runtime.interrupts import Terminated
 from . import candidates
 from .data_options import data_options
 from .ending import interrupted
+from .finite_range import FiniteRange
 from .option_groups import GroupedCommand
 from .options import (
     accumulate_option,
@@ -87,9 +88,7 @@ GROUPS = {
 @data_options
 @click.option("--epochs", type=click.IntRange(1), help="Passes over the training data.")
 @click.option("--batch", "-b", type=click.IntRange(1), help="Samples in one iteration.")
-@click.option(
-    "--learning-rate", "--lr", type=click.FloatRange(0, min_open=True), help="Highest learning rate."
-)
+@click.option("--learning-rate", "--lr", type=FiniteRange(0, min_open=True), help="Highest learning rate.")
 @click.option(
     "--optimizer",
     shell_complete=candidates.of(candidates.optimizers),
@@ -168,7 +167,7 @@ GROUPS = {
 @dtype_option(default="float32")
 @click.option(
     "--loss-scale",
-    type=click.FloatRange(0, min_open=True),
+    type=FiniteRange(0, min_open=True),
     help="Factor that gradients are multiplied by when stored; 128 for float16 if left out.",
 )
 @click.option("--memory", help="Memory of each worker, such as 12GB; a run that needs more is refused.")
