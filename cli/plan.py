@@ -294,7 +294,8 @@ def _gathered(
 
     programs = lower(graph, found.plan)
     memory, timeline = plan_memory(programs), request.timeline(programs)
-    single = plan_memory(lower(graph, partition(graph, workers=1)))
+    whole = partition(graph, workers=1, replicate=False, keep=False)
+    single = plan_memory(lower(graph, whole))
     facts = {
         "model": model.name,
         "workers": found.plan.workers,

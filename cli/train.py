@@ -41,6 +41,7 @@ GROUPS = {
         "optimizer",
         "metrics",
         "seed",
+        "replay",
         "detect_nan",
         "guard_buffers",
     ),
@@ -58,7 +59,7 @@ GROUPS = {
     ),
     "Devices": ("device", "native", "eager", "tf32"),
     "Processes": ("processes", "distributed", "transport", "timeout"),
-    "Output": ("checkpoint", "resume", "log", "plot", "as_json"),
+    "Output": ("checkpoint", "resume", "log", "plot", "arrivals", "as_json"),
 }
 
 
@@ -122,6 +123,16 @@ GROUPS = {
 @click.option(
     "--plot", type=click.Path(path_type=Path), help="Draw the loss into this .png, .svg or .pdf at the end."
 )
+@click.option(
+    "--arrivals",
+    type=click.Path(path_type=Path),
+    help="If the plan applies gradients as they arrive, log the order of every iteration in this file.",
+)
+@click.option(
+    "--replay",
+    type=click.Path(path_type=Path),
+    help="Apply gradients in the order of a file that --arrivals wrote, which gives the same bits.",
+)
 @method_option
 @click.option(
     "--plan",
@@ -183,6 +194,8 @@ def command(
     resume: bool,
     log: Path | None,
     plot: Path | None,
+    arrivals: Path | None,
+    replay: Path | None,
     method: str,
     plan_file: Path | None,
     detect_nan: bool,
@@ -220,6 +233,8 @@ def command(
         raise click.UsageError("--hold-out, --steps, --level, --vocabulary and --resize need --data")
     if resume and checkpoint is None:
         raise click.UsageError("--resume needs --checkpoint, the folder to continue from")
+    if arrivals is not None and replay is not None:
+        raise click.UsageError("--arrivals logs a run and --replay repeats one; leave out one of them")
     if device == "gpu" and guard_buffers:
         raise click.UsageError("--guard-buffers needs --device cpu")
     if device == "cpu" and (eager or tf32):
@@ -250,6 +265,8 @@ def command(
         memory,
         checkpoint,
         resume,
+        arrivals,
+        replay,
     )
     run.require_fit()
     first = processes is None or not processes.number

@@ -54,6 +54,16 @@ def _loaded(source: str, compiler: Compiler, folder: Path) -> Any:
         raise ExecutionError(f"the kernel {path} cannot be loaded: {error}; remove the file") from error
 
 
+def function_in(library: Any, name: str) -> Any:
+    """Return a function of a library. Raises ExecutionError if it has none of this name."""
+    try:
+        return library[name]
+    except AttributeError as error:
+        raise ExecutionError(
+            f"the kernel {library._name} has no function {name}; remove the file and correct the compiler"
+        ) from error
+
+
 def own_folder(folder: Path) -> Path:
     """Return a folder that only this user can write to, with its real path; it is made if it is missing.
 
@@ -88,17 +98,21 @@ def _check_own(place: Path, found: os.stat_result, folder: Path) -> None:
 def is_whole(path: Path, key: str) -> bool:
     """Tell whether a file is the library of this name, as it was built, and nobody else can change it."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        with open(path, "rb", opener=_open) as file:
+            found = os.fstat(file.fileno())
+            if not stat.S_ISREG(found.st_mode) or found.st_uid != os.getuid():
+                return False
+            if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH) or found.st_size > LIBRARY_BYTES:
+                return False
+            data = file.read()
     except OSError:
         return False
-    with os.fdopen(descriptor, "rb") as file:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode) or found.st_uid != os.getuid():
-            return False
-        if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH) or found.st_size > LIBRARY_BYTES:
-            return False
-        data = file.read()
     return data[-DIGEST_BYTES:] == _digest(key, data[:-DIGEST_BYTES])
+
+
+def _open(path: str, flags: int) -> int:
+    """Open a file, not a link, and without waiting for another process if it is a pipe."""
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
 
 
 def _digest(key: str, library: bytes) -> bytes:

@@ -8,9 +8,12 @@ exceptions.
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -32,8 +35,11 @@ FLAGS = (
     "-fvisibility=hidden",
 )
 LIBRARY = ("-shared", "-fPIC")
-SECONDS = 300
-"""The time after which a compiler is ended."""
+SECONDS = 60
+"""The time after which a compiler is ended, with all that it started. A kernel takes less than a second."""
+
+ANSWER_SECONDS = 10
+"""The same for a compiler that is asked about itself."""
 
 SHOWN_CHARACTERS = 1000
 
@@ -63,9 +69,9 @@ class Compiler:
     def build(self, source: str, path: Path) -> None:
         """Compile a source to a shared library. Raises ExecutionError with what the compiler says."""
         command = (*LANGUAGE, *FLAGS, *LIBRARY, "-", "-o", str(path), "-lm")
-        done = _run(self.command, command, source)
-        if done.returncode:
-            said = done.stderr.strip()[:SHOWN_CHARACTERS]
+        done = _run(self.command, command, source, SECONDS)
+        if done.returncode or not path.is_file():
+            said = done.stderr.strip()[:SHOWN_CHARACTERS] or "it says nothing, and wrote no library"
             raise ExecutionError(
                 f"{self.command} cannot compile a kernel (exit status {done.returncode}): {said}; "
                 "correct the compiler, or leave out --native"
@@ -82,8 +88,8 @@ def find() -> Compiler | NoCompiler:
 def examined(path: str) -> Compiler | NoCompiler:
     """Return the compiler at a path, or the reason why it cannot be used."""
     try:
-        said = _run(path, ("--version",), "")
-        macros = _run(path, (*LANGUAGE, *FLAGS, "-dM", "-E", "-"), "")
+        said = _run(path, ("--version",), "", ANSWER_SECONDS)
+        macros = _run(path, (*LANGUAGE, *FLAGS, "-dM", "-E", "-"), "", ANSWER_SECONDS)
     except ExecutionError as error:
         return NoCompiler(str(error), REMEDY)
     for done in (said, macros):
@@ -105,10 +111,30 @@ def required() -> Compiler:
             raise ExecutionError(f"kernels in C cannot be built: {reason}; {remedy}, or leave out --native")
 
 
-def _run(command: str, arguments: Sequence[str], given: str) -> subprocess.CompletedProcess[str]:
+def _run(
+    command: str, arguments: Sequence[str], given: str, seconds: float
+) -> subprocess.CompletedProcess[str]:
+    """Run a command; end it with all that it started if it takes too long, or if this process is stopped."""
     try:
-        return subprocess.run(
-            [command, *arguments], input=given, capture_output=True, text=True, timeout=SECONDS, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
+        with subprocess.Popen(
+            [command, *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            encoding="utf-8",
+            errors="replace",
+            start_new_session=True,
+        ) as process:
+            try:
+                output, complaints = process.communicate(given, seconds)
+            except BaseException:
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                raise
+    except OSError as error:
         raise ExecutionError(f"{command} cannot be run: {error}; correct the compiler") from error
+    except subprocess.TimeoutExpired as error:
+        raise ExecutionError(
+            f"{command} did not end within {seconds:g} s and was stopped; correct the compiler"
+        ) from error
+    return subprocess.CompletedProcess(process.args, process.returncode, output, complaints)

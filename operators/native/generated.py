@@ -24,7 +24,7 @@ from ..emit.packing import Struct, packed
 from ..emit.parameters import ParameterStruct, make_parameters
 from ..kernels.kernel import KernelCall, Run, in_turn
 from .asked import is_asked
-from .built_libraries import loaded
+from .built_libraries import function_in, loaded
 from .compiler import required
 from .joined_variables import JoinedCall, joined
 from .taken_calls import across_memory, layout_class, takes
@@ -130,7 +130,7 @@ def _kernel(
     library: Any = loaded(source.text, required())
     functions = []
     for name in source.functions:
-        function = library[name]
+        function = function_in(library, name)
         function.restype = None
         functions.append(function)
     members = [*(f"in_{name}" for name in call.inputs), *(f"out_{n}" for n in range(len(call.outputs)))]

@@ -15,7 +15,7 @@ import pytest
 
 from tofu.errors import ExecutionError
 from tofu.operators.native import built_libraries
-from tofu.operators.native.built_libraries import cache_folder, loaded, own_folder
+from tofu.operators.native.built_libraries import cache_folder, function_in, loaded, own_folder
 from tofu.operators.native.compiler import Compiler
 
 SOURCE = 'extern "C" __attribute__((visibility("default"))) int answer() {{ return {}; }}\n'
@@ -51,6 +51,13 @@ class Counted:
             build(compiler, source, path)
 
         monkeypatch.setattr(Compiler, "build", counted)
+
+
+def test_a_library_without_the_function_is_an_error(compiler: Compiler, folder: Path) -> None:
+    library = loaded(SOURCE.format(5), compiler)
+    assert function_in(library, "answer")() == 5
+    with pytest.raises(ExecutionError, match=r"the kernel .*\.so has no function question; remove the file"):
+        function_in(library, "question")
 
 
 def test_a_library_is_built_once(compiler: Compiler, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,6 +132,28 @@ def test_a_link_is_not_followed(compiler: Compiler, folder: Path) -> None:
     path.symlink_to(moved)
     assert answer(5, compiler) == 5
     assert not path.is_symlink()
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")])
+def test_a_library_takes_the_place_of_what_is_not_a_file(
+    compiler: Compiler, folder: Path, make: Callable[[Path], None]
+) -> None:
+    answer(5, compiler)
+    (path,) = entries(folder)
+    path.unlink()
+    make(path)
+    assert answer(5, compiler) == 5
+    assert path.is_file()
+
+
+def test_a_folder_in_the_place_of_a_library_is_an_error(compiler: Compiler, folder: Path) -> None:
+    answer(5, compiler)
+    (path,) = entries(folder)
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(ExecutionError, match=r"the kernel .*\.so cannot be written: .*directory"):
+        answer(5, compiler)
+    assert entries(folder) == [path]
 
 
 def test_several_build_the_same_at_once(compiler: Compiler, folder: Path) -> None:

@@ -66,3 +66,46 @@ def test_flags_are_part_of_the_target(monkeypatch: pytest.MonkeyPatch, compiler:
 def test_no_flag_changes_what_arithmetic_means() -> None:
     assert "-ffp-contract=off" in room.FLAGS
     assert not {"-ffast-math", "-Ofast", "-fassociative-math", "-ffinite-math-only"} & set(room.FLAGS)
+
+
+def lying(folder: Path, compiler: Compiler, text: str) -> Compiler:
+    """Return a compiler that answers like another one, and builds something else."""
+    answers = f'case "$*" in *--version*|*-dM*) exec {compiler.command} "$@";; esac'
+    found = examined(script(folder / "cc", f"{answers}\n{text}"))
+    assert isinstance(found, Compiler)
+    return found
+
+
+@pytest.mark.parametrize("question", ["--version", "-dM"])
+def test_a_compiler_that_hangs_is_ended_with_what_it_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, question: str
+) -> None:
+    monkeypatch.setattr(room, "ANSWER_SECONDS", 0.2)
+    started = tmp_path / "started"
+    hang = f'sleep 1000 & echo $! > "{started}"; wait'
+    found = examined(script(tmp_path / "cc", f'case "$*" in *{question}*) {hang};; esac'))
+    assert isinstance(found, NoCompiler)
+    assert "did not end within 0.2 s and was stopped" in found.reason
+    state = Path(f"/proc/{started.read_text().strip()}/stat")
+    assert not state.exists() or state.read_text().rpartition(")")[2].split()[0] in "ZX"
+
+
+def test_a_build_that_hangs_is_an_error(
+    tmp_path: Path, compiler: Compiler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(room, "SECONDS", 0.2)
+    with pytest.raises(ExecutionError, match=r"did not end within 0\.2 s and was stopped"):
+        lying(tmp_path, compiler, "sleep 1000").build("int x;", tmp_path / "x.so")
+
+
+def test_bytes_that_are_not_text_are_shown(tmp_path: Path, compiler: Compiler) -> None:
+    found = examined(script(tmp_path / "cc", r"printf 'cc \377 1\n'"))
+    assert isinstance(found, Compiler)
+    assert found.version == "cc \ufffd 1"
+    with pytest.raises(ExecutionError, match="bad \ufffd; correct"):
+        lying(tmp_path, compiler, r"printf 'bad \377' >&2; exit 3").build("int x;", tmp_path / "x.so")
+
+
+def test_a_build_without_a_library_is_an_error(tmp_path: Path, compiler: Compiler) -> None:
+    with pytest.raises(ExecutionError, match="it says nothing, and wrote no library"):
+        lying(tmp_path, compiler, "exit 0").build("int x;", tmp_path / "x.so")
