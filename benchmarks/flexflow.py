@@ -1,13 +1,13 @@
 """FlexFlow's models on the clusters of its figure 5, simulated: its search and ours next to other plans.
 
-python -m benchmarks.flexflow [--model AlexNet] [--cluster P100] [--devices 16] [--seconds 30]
+python -m benchmarks.flexflow [--model AlexNet] [--cluster P100] [--devices 16] [--seconds 30] [--proposals N]
                               [--save benchmarks/results/flexflow.json]
 
 Models are those of its Table 4 with 64 samples a device (AlexNet: 256), as far as they are known: recurrent
 networks have 20 steps, where the paper has 40, and vocabularies of 10,000 words; NMT has 32,000, and
-attention by products. Both searches have the same seconds for their chains. `search_seconds` is the
-processor time of the whole search, starts included. `compute_ms` is the time of all tasks together. All times
-are simulated, from estimated times of operators.
+attention by products. Chains of both searches have the same budget: seconds, or proposals. `search_seconds`
+is the processor time of the whole search, starts included. `compute_ms` is the time of all tasks together.
+All times are simulated, from estimated times of operators.
 """
 
 from __future__ import annotations
@@ -19,11 +19,18 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import tofu
 from tofu.dataflow import sym
+from tofu.dataflow.graph import Graph
 from tofu.dataflow.rnn import LSTMCell, SequentialRNNCell
 from tofu.errors import TofuError
+from tofu.machines.machine import Machine
 from tofu.models import recurrent
+from tofu.partitioner.plans.plan import Plan
+from tofu.partitioner.plans.simulation import simulation
+from tofu.simulator.times import NANOSECONDS, task_times
 
 from .machine import described
 from .record import keep
@@ -88,14 +95,28 @@ MODELS: dict[str, tuple[Callable[[int], Any], int]] = {
 """The models, and the samples of a device."""
 
 
-def rows(model: str, cluster: str, devices: int, seconds: float) -> Iterator[dict[str, Any]]:
+def cluster_of(cluster: str, devices: int) -> Machine:
+    """Return a cluster with some of its devices."""
+    nodes = devices // 4
+    return tofu.machines.load(CLUSTERS[cluster] if nodes == 1 else f"{nodes}x-{CLUSTERS[cluster]}")
+
+
+def computing_seconds(graph: Graph, plan: Plan, machine: Machine) -> float:
+    """Return the time of all tasks together."""
+    times, found = task_times(graph, machine, plan.workers), 0
+    for operation in graph.operations:
+        listed = plan.tasks[operation.name]
+        boxes = np.array([task.box for task in listed], np.int64).reshape(len(listed), -1, 2)
+        found += int(times(operation, np.array([task.worker for task in listed]), boxes).sum())
+    return found / NANOSECONDS
+
+
+def rows(model: str, cluster: str, devices: int, budget: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield a row for each method that can make a plan."""
     make, samples = MODELS[model]
-    graph = make(samples * devices)
-    nodes = devices // 4
-    machine = tofu.machines.load(CLUSTERS[cluster] if nodes == 1 else f"{nodes}x-{CLUSTERS[cluster]}")
+    graph, machine = make(samples * devices), cluster_of(cluster, devices)
     for method in (*BASELINES, *SEARCHES):
-        searches: dict[str, Any] = {"machine": machine, "seconds": seconds} if method in SEARCHES else {}
+        searches: dict[str, Any] = {"machine": machine, **budget} if method in SEARCHES else {}
         begin = time.process_time()
         try:
             plan = tofu.partition(graph, devices, method, memory="unlimited", **searches)
@@ -103,8 +124,7 @@ def rows(model: str, cluster: str, devices: int, seconds: float) -> Iterator[dic
             print(model, devices, method, error, flush=True)
             continue
         spent = time.process_time() - begin
-        timeline = tofu.simulate(tofu.lower(graph, plan), machine)
-        computing = sum(share.computing_seconds for share in timeline.shares)
+        timeline = simulation(graph, plan, machine)
         row = {
             "model": model,
             "cluster": cluster,
@@ -114,7 +134,7 @@ def rows(model: str, cluster: str, devices: int, seconds: float) -> Iterator[dic
             "step_ms": round(timeline.seconds * 1e3, 3),
             "bound_ms": round(timeline.bound_seconds * 1e3, 3),
             "moved_mb": round(plan.cost_bytes / 1e6, 1),
-            "compute_ms": round(computing * 1e3, 3),
+            "compute_ms": round(computing_seconds(graph, plan, machine) * 1e3, 3),
             "search_seconds": round(spent, 1),
         }
         print(json.dumps(row), flush=True)
@@ -126,15 +146,18 @@ def main() -> None:
     parser.add_argument("--model", choices=MODELS, action="append")
     parser.add_argument("--cluster", choices=CLUSTERS, action="append")
     parser.add_argument("--devices", type=int, action="append")
-    parser.add_argument("--seconds", type=float, default=30.0, help="for the chains of each search")
+    parser.add_argument("--seconds", type=float, help="for the chains of each search; 30 by default")
+    parser.add_argument("--proposals", type=int, help="of each chain, instead of seconds")
     parser.add_argument("--save", type=Path, help="write the results to this file, after each cell")
     asked = parser.parse_args()
+    given = {"seconds": asked.seconds, "proposals": asked.proposals}
+    budget = {name: each for name, each in given.items() if each is not None} or {"seconds": 30.0}
     found: list[dict[str, Any]] = []
     for cluster in asked.cluster or CLUSTERS:
         for devices in asked.devices or (4, 16):
             for model in asked.model or MODELS:
-                found += rows(model, cluster, devices, asked.seconds)
-                keep({**described(), "seconds": asked.seconds, "results": found}, asked.save)
+                found += rows(model, cluster, devices, budget)
+                keep({**described(), **budget, "results": found}, asked.save)
 
 
 if __name__ == "__main__":
