@@ -1,6 +1,6 @@
 """What each move and start of `anneal` adds: its plans with all of them, and without one.
 
-python -m benchmarks.anneal_moves [--proposals 100] [--save benchmarks/results/anneal_moves.json]
+python -m benchmarks.anneal_moves [--proposals 40] [--save benchmarks/results/anneal_moves.json]
 
 A model of `benchmarks.flexflow` on one of its clusters. `seconds` is the processor time of the search.
 """
@@ -27,7 +27,7 @@ from .flexflow import MODELS, cluster_of
 from .machine import described
 from .record import keep, printed
 
-CELLS = (("AlexNet", 4), ("AlexNet", 16), ("RNNLM", 4), ("RNNTC", 16))
+CELLS = (("AlexNet", 4), ("AlexNet", 16), ("RNNTC", 16))
 CLUSTER = "P100"
 
 
@@ -74,7 +74,7 @@ def rows(proposals: int) -> Iterator[dict[str, Any]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--proposals", type=int, default=100, help="of each chain")
+    parser.add_argument("--proposals", type=int, default=40, help="of each chain")
     parser.add_argument("--save", type=Path, help="write the results to this file")
     asked = parser.parse_args()
     results = printed(rows(asked.proposals))
