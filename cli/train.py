@@ -20,6 +20,7 @@ from .options import (
     json_option,
     merge_option,
     method_option,
+    native_option,
     recompute_option,
     unroll_option,
     workers_option,
@@ -55,7 +56,7 @@ GROUPS = {
         "recompute",
         "merge",
     ),
-    "Devices": ("device", "eager", "tf32"),
+    "Devices": ("device", "native", "eager", "tf32"),
     "Processes": ("processes", "distributed", "transport", "timeout"),
     "Output": ("checkpoint", "resume", "log", "plot", "as_json"),
 }
@@ -72,6 +73,7 @@ GROUPS = {
         "tofu train resnet-18 --data photos --resize 64x64 --batch 32 --memory 4GB",
         "tofu train net.py:build --data arrays.npz --metric mse",
         "tofu train wresnet --device gpu --workers 8 --dtype bfloat16",
+        "tofu train lenet --native",
         "tofu train mlp --plan plan.json",
         "tofu train mlp --plan plan.json --accumulate 4 --unroll",
         "tofu train mlp --processes 4",
@@ -141,6 +143,7 @@ GROUPS = {
 @unroll_option(default=False)
 @recompute_option(default=1)
 @merge_option
+@native_option
 @click.option(
     "--device",
     type=click.Choice(["cpu", "gpu"]),

@@ -11,13 +11,14 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import Any
 
-from ...analyzer.adjoint import adjoint
+from ...analyzer.adjoint import adjoint, gradient_name
 from ...analyzer.bind.analysis import Analysis, analyze
 from ...analyzer.indices.region import Shape
 from ...errors import ShapeError
 from ...tdl import ast
 from ..kernels.kernel import Kernel
 from .bound_operator import BoundOperator
+from .differentiable import Differentiable
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +52,7 @@ class Stage:
         """The name of the stage's description."""
         return self.description.name
 
-    @property
+    @cached_property
     def inputs(self) -> tuple[str, ...]:
         """Names of the tensors that it takes: arguments, auxiliary states, outputs of earlier stages."""
         return self.description.tensor_names
@@ -66,10 +67,11 @@ class Stage:
 
         Shapes of tensors that the stage does not take are ignored. Raises ShapeError.
         """
-        missing = [name for name in self.inputs if name not in shapes]
-        if missing:
-            raise ShapeError(f"{self.name} needs the shape of {', '.join(missing)}")
-        key = tuple(tuple(shapes[name]) for name in self.inputs)
+        try:
+            key = tuple([tuple(shapes[name]) for name in self.inputs])
+        except KeyError:
+            missing = [name for name in self.inputs if name not in shapes]
+            raise ShapeError(f"{self.name} needs the shape of {', '.join(missing)}") from None
         bound = self._bounds.get(key)
         if bound is None:
             known = dict(zip(self.inputs, key, strict=True))
@@ -85,16 +87,33 @@ class Stage:
         """
         stages = self._adjoints.get(tensor)
         if stages is None:
-            descriptions = adjoint(self.description, tensor)
+            descriptions = adjoint(self.description, tensor, self._gradients_of())
             kernel = self.adjoint_kernels.get(tensor) if len(descriptions) == 1 else None
             stages = tuple(self._with_functions(derived(found, kernel)) for found in descriptions)
             self._adjoints[tensor] = stages
         return stages
 
+    def _gradients_of(self) -> tuple[tuple[str, tuple[bool, ...]], ...]:
+        """Return the opaque functions that bring gradients, and for each argument whether there is one."""
+        return tuple(
+            (name, tuple(gradient is not None for gradient in function.gradients))
+            for name, function in self.opaques.items()
+            if isinstance(function, Differentiable)
+        )
+
     def _with_functions(self, adjoint_stage: Stage) -> Stage:
-        """Return an adjoint that calls this stage's opaque functions, with what is behind them."""
+        """Return an adjoint that calls this stage's opaque functions or their gradients, with what is behind
+        them.
+        """
+        known = dict(self.opaques)
+        for name, function in self.opaques.items():
+            if isinstance(function, Differentiable):
+                known |= {
+                    gradient_name(self.description, name, place): function.gradient(place)
+                    for place in range(len(function.gradients))
+                }
         called = adjoint_stage.description.opaques
-        functions = {name: self.opaques[name] for name in called if name in self.opaques}
+        functions = {name: known[name] for name in called if name in known}
         return replace(adjoint_stage, opaques=functions) if functions else adjoint_stage
 
 
@@ -105,4 +124,4 @@ def derived(description: ast.Description, kernel: Kernel | None = None) -> Stage
 
 
 def output_names(count: int) -> tuple[str, ...]:
-    return tuple(f"output_{index}" for index in range(count))
+    return tuple([f"output_{index}" for index in range(count)])
