@@ -1,21 +1,24 @@
 """FlexFlow's models on the clusters of its figure 5, simulated: its search and ours next to other plans.
 
-python -m benchmarks.flexflow [--model AlexNet] [--cluster P100] [--devices 16] [--seconds 30] [--proposals N]
-                              [--save benchmarks/results/flexflow.json]
+python -m benchmarks.flexflow [--model AlexNet] [--cluster P100] [--devices 16] [--method anneal]
+                              [--seconds 30] [--proposals N] [--save benchmarks/results/flexflow.json]
 
 Models are those of its Table 4 with 64 samples a device (AlexNet: 256), as far as they are known: recurrent
 networks have 20 steps, where the paper has 40, and vocabularies of 10,000 words; NMT has 32,000, and
-attention by products. Chains of both searches have the same budget: seconds, or proposals. `search_seconds`
-is the processor time of the whole search, starts included. `compute_ms` is the time of all tasks together.
-All times are simulated, from estimated times of operators.
+attention by products. Chains of both searches have the same budget, seconds or proposals, and their rows say
+which. Rows that the file has already are passed over. `search_seconds` is the processor time of the whole
+search, starts included. `compute_ms` is the time of all tasks together. All times are simulated, from
+estimated times of operators.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
+import itertools
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +44,7 @@ NMT_WORDS = 32_000
 CLUSTERS = {"P100": "p100-node", "K80": "k80-node"}
 BASELINES = ("data-parallel", "one-weird-trick", "wu-2016", "recursive", "refine")
 SEARCHES = ("flexflow", "anneal")
+CELL = ("model", "cluster", "devices", "method")
 
 
 def zoo(name: str) -> Callable[[int], Any]:
@@ -111,53 +115,90 @@ def computing_seconds(graph: Graph, plan: Plan, machine: Machine) -> float:
     return found / NANOSECONDS
 
 
-def rows(model: str, cluster: str, devices: int, budget: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield a row for each method that can make a plan."""
+@functools.lru_cache(maxsize=1)
+def graph_of(model: str, devices: int) -> Graph:
     make, samples = MODELS[model]
-    graph, machine = make(samples * devices), cluster_of(cluster, devices)
-    for method in (*BASELINES, *SEARCHES):
-        searches: dict[str, Any] = {"machine": machine, **budget} if method in SEARCHES else {}
-        begin = time.process_time()
-        try:
-            plan = tofu.partition(graph, devices, method, memory="unlimited", **searches)
-        except TofuError as error:
-            print(model, devices, method, error, flush=True)
-            continue
-        spent = time.process_time() - begin
-        timeline = simulation(graph, plan, machine)
-        row = {
-            "model": model,
-            "cluster": cluster,
-            "devices": devices,
-            "operations": len(graph.operations),
-            "method": method,
-            "step_ms": round(timeline.seconds * 1e3, 3),
-            "bound_ms": round(timeline.bound_seconds * 1e3, 3),
-            "moved_mb": round(plan.cost_bytes / 1e6, 1),
-            "compute_ms": round(computing_seconds(graph, plan, machine) * 1e3, 3),
-            "search_seconds": round(spent, 1),
-        }
-        print(json.dumps(row), flush=True)
-        yield row
+    return make(samples * devices)
+
+
+@functools.lru_cache(maxsize=len(BASELINES))
+def baseline(model: str, devices: int, method: str) -> tuple[Plan, float]:
+    """Return a plan that needs no machine, and the seconds in which it was found."""
+    begin = time.process_time()
+    plan = tofu.partition(graph_of(model, devices), devices, method, memory="unlimited")
+    return plan, time.process_time() - begin
+
+
+def searched(
+    model: str, devices: int, method: str, machine: Machine, budget: dict[str, Any]
+) -> tuple[Plan, float]:
+    """Return the plan of a search on a machine, and the seconds in which it was found."""
+    begin = time.process_time()
+    plan = tofu.partition(
+        graph_of(model, devices), devices, method, memory="unlimited", machine=machine, **budget
+    )
+    return plan, time.process_time() - begin
+
+
+def row(model: str, cluster: str, devices: int, method: str, budget: dict[str, Any]) -> dict[str, Any]:
+    """Return what one method finds; raise `TofuError` if it cannot make a plan."""
+    machine, of_search = cluster_of(cluster, devices), method in SEARCHES
+    if of_search:
+        plan, spent = searched(model, devices, method, machine, budget)
+    else:
+        plan, spent = baseline(model, devices, method)
+    graph = graph_of(model, devices)
+    timeline = simulation(graph, plan, machine)
+    return {
+        "model": model,
+        "cluster": cluster,
+        "devices": devices,
+        "operations": len(graph.operations),
+        "method": method,
+        **(budget if of_search else {}),
+        "step_ms": round(timeline.seconds * 1e3, 3),
+        "bound_ms": round(timeline.bound_seconds * 1e3, 3),
+        "moved_mb": round(plan.cost_bytes / 1e6, 1),
+        "compute_ms": round(computing_seconds(graph, plan, machine) * 1e3, 3),
+        "search_seconds": round(spent, 1),
+    }
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--model", choices=MODELS, action="append")
     parser.add_argument("--cluster", choices=CLUSTERS, action="append")
     parser.add_argument("--devices", type=int, action="append")
+    parser.add_argument("--method", choices=(*BASELINES, *SEARCHES), action="append")
     parser.add_argument("--seconds", type=float, help="for the chains of each search; 30 by default")
     parser.add_argument("--proposals", type=int, help="of each chain, instead of seconds")
-    parser.add_argument("--save", type=Path, help="write the results to this file, after each cell")
+    parser.add_argument("--save", type=Path, help="add the results to this file, after each row")
     asked = parser.parse_args()
     given = {"seconds": asked.seconds, "proposals": asked.proposals}
     budget = {name: each for name, each in given.items() if each is not None} or {"seconds": 30.0}
     found: list[dict[str, Any]] = []
-    for cluster in asked.cluster or CLUSTERS:
-        for devices in asked.devices or (4, 16):
-            for model in asked.model or MODELS:
-                found += rows(model, cluster, devices, budget)
-                keep({**described(), **budget, "results": found}, asked.save)
+    if asked.save is not None and asked.save.exists():
+        found = json.loads(asked.save.read_text(encoding="utf-8"))["results"]
+    known = {tuple(each[name] for name in CELL) for each in found}
+    cells = itertools.product(
+        asked.devices or (4, 16, 64),
+        asked.model or MODELS,
+        asked.cluster or CLUSTERS,
+        asked.method or (*BASELINES, *SEARCHES),
+    )
+    for devices, model, cluster, method in cells:
+        if (model, cluster, devices, method) in known:
+            continue
+        try:
+            made = row(model, cluster, devices, method, budget)
+        except TofuError as error:
+            print(model, devices, method, error, flush=True)
+            continue
+        print(json.dumps(made), flush=True)
+        found.append(made)
+        keep({**described(), "results": found}, asked.save)
 
 
 if __name__ == "__main__":
