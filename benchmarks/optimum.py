@@ -40,7 +40,7 @@ from .record import keep, printed
 
 DEVICES = 4
 SECONDS = 1.0
-BETA = 80.0
+BETA = 200.0
 MODELS: dict[str, tuple[str, dict[str, int]]] = {
     "LeNet": ("lenet", {"batch": 64}),
     "RNNLM of 2 steps": ("lstm", {"batch": 64, "steps": 2, "layers": 2, "hidden": 2048}),

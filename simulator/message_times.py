@@ -66,10 +66,10 @@ def entry(memory: Numbers, transfers: int, head: int, number: int) -> int:
 def _transfers(
     needed: Lists, held: Lists, how: tuple[int, bool, int], nbytes: int, ways: Numbers, speeds: Lists
 ) -> tuple[int, int, Transfers]:
-    """Return -1 twice and transfers, as `read_parts` says who reads what from whom.
+    """Return -1, 0 and transfers, as `read_parts` says who reads what from whom.
 
-    The first number is a reader that lacks something, if there is one. The second one is a pair of workers
-    between which no way is known, if there is one.
+    The first number is a reader that lacks something, if there is one. The second one is the number of pairs
+    of workers between which no way is known. If there are any, they are returned instead of transfers.
     """
     readers, bounds = needed[0], needed[1]
     count, most = len(readers), len(readers) * len(held[0])
@@ -78,9 +78,18 @@ def _transfers(
     found = kept, own, firsts, senders, elements, piece_firsts, pieces
     lacking = read_parts(needed, held, how, found)
     if lacking != _NONE:
-        return lacking, _NONE, kept
-    starts, per_own_byte, latency, per_byte = speeds
+        return lacking, 0, kept
     terms, _, workers = how
+    pairs, unknown = zeros(firsts[count]), 0
+    for reader in range(count):
+        for message in range(firsts[reader], firsts[reader + 1]):
+            pair = senders[message] * workers + readers[reader]
+            if ways[pair] == _NONE:
+                pairs[unknown] = pair
+                unknown += 1
+    if unknown:
+        return _NONE, unknown, pairs
+    starts, per_own_byte, latency, per_byte = speeds
     messages, used = firsts[count], piece_firsts[count]
     axes = len(bounds) // max(count, 1)
     words = zeros(HEADS + 9 * count + 2 + 4 * messages + used + len(bounds))
@@ -111,8 +120,6 @@ def _transfers(
         words[words[TOUCHED] + reader] = touched
         for message in range(firsts[reader], firsts[reader + 1]):
             pair = senders[message] * workers + worker
-            if ways[pair] == _NONE:
-                return _NONE, pair, kept
             size = elements[message] * nbytes
             words[words[TIME] + message] = round(latency[pair] + size * per_byte[pair])
             words[words[WAY] + message] = ways[pair]
@@ -125,7 +132,7 @@ def _transfers(
         words[words[PIECES] + piece] = pieces[piece]
     for place in range(len(bounds)):
         words[words[BOUNDS] + place] = bounds[place]
-    return _NONE, _NONE, words
+    return _NONE, 0, words
 
 
 @compiled
@@ -216,8 +223,8 @@ class MessageTimes:
         """Return transfers in which `terms` terms are read for each part, from its `first` one on."""
         needed, given = lists_of(readers, first), lists_of(held, held.pieces.term)
         how = terms, keep, self._workers
-        unknown = 0
-        while unknown != _NONE:
+        unknown = 1
+        while unknown:
             lacking, unknown, found = _transfers(
                 needed, given, how, element.nbytes, self._numbers, self._speeds
             )
@@ -226,8 +233,8 @@ class MessageTimes:
                     f"worker {readers.workers[lacking]} needs {region_text(readers.pieces.region(lacking))}, "
                     f"but no worker holds some of it; hold all that is read"
                 )
-            if unknown != _NONE:
-                self._add_way(unknown)
+            for pair in dict.fromkeys(plain(found[:unknown])):
+                self._add_way(pair)
         if self._profiled is not None:
             for reader in range(len(readers.workers)):
                 if found[found[KEPT] + reader] == _NONE:

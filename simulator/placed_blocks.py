@@ -157,10 +157,20 @@ class PlacedBlocks:
 
     def critical_path(self) -> int:
         """Return the longest chain of jobs that need each other: the time if all lanes were infinite."""
+        return self._unhindered()[0]
+
+    def unhindered(self) -> list[int]:
+        """Return when each operation ends if all lanes were infinite."""
+        _, clock = self._unhindered()
+        sites = [self._sites[operation] for operation in range(len(self._sites))]
+        return [max(plain(clock.end[site.numbers]), default=0) for site in sites]
+
+    def _unhindered(self) -> tuple[int, Clock]:
+        """Return the time of the whole and all times if all lanes were infinite."""
         lanes = self._lanes._replace(firsts=zeros(len(self._lanes.firsts)), in_turn=False)
         clock = Clock(*[zeros(len(each)) for each in self._clock])
         known, missing, free = zeros(len(self._known)), zeros(len(self._known)), zeros(0)
-        return int(follow(self._net, self._placed, clock, lanes, known, missing, free))
+        return int(follow(self._net, self._placed, clock, lanes, known, missing, free)), clock
 
     def busiest_lane(self) -> int:
         """Return the time in which the busiest lane, or the busiest worker's computations, take place."""

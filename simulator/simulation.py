@@ -156,6 +156,10 @@ class Simulation:
         """The bound that the time line states: no order of the same jobs takes less."""
         return max(self._placed.critical_path(), self._placed.busiest_lane()) / NANOSECONDS
 
+    def unhindered(self) -> list[int]:
+        """Return when each operation would end if no lane made any job wait, in nanoseconds."""
+        return self._placed.unhindered()
+
     @property
     def timeline(self) -> Timeline:
         """The time line of an iteration, with the open proposal if there is one. Its jobs are made for it."""

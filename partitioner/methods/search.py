@@ -50,6 +50,9 @@ FLEXFLOW = "methods/flexflow.md"
 PLACEMENT = "methods/placement.md"
 AUTODIST = "methods/autodist.md"
 
+SMALL = 512
+"""The most operations times workers for which `exact` takes seconds."""
+
 for _method in (
     Method(
         "recursive",
@@ -177,10 +180,13 @@ def _inside(graph: Graph, settings: SearchSettings, workers: int) -> Plan:
 def _quick_plans(graph: Graph, workers: int, settings: SearchSettings) -> Iterator[Plan]:
     """Yield the plans of the methods that take seconds, of those that can make one.
 
-    Methods that take prices minimise bytes, and then the time of steps.
+    Methods that take prices minimise bytes, and then the time of steps. For small graphs, those among them
+    that take long for others are quick as well.
     """
+    small = len(graph.operations) * workers <= SMALL
     for method in every_method().values():
-        if method.slow or method.simulates or method.takes_layouts:
+        slow = method.slow and not (small and method.takes_prices)
+        if slow or method.simulates or method.takes_layouts:
             continue
         for objective in ("bytes", "step-time") if method.takes_prices else ("bytes",):
             machine = None if objective == "bytes" else settings.machine

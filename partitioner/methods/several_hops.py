@@ -13,7 +13,7 @@ tensor takes the shortest way. A hop takes as long as its busiest lane, with all
 overlaps, so ways are proposals: those of equal tensors are tried together, and kept if an iteration takes
 less time. The plan language has all of it: sums are stops on the way home, and shares are copies that readers
 read.
-Implemented in: `_Hops.seconds` (a hop), `_Ways._shortest` (the way of tensors), `in_several_hops` (the plan).
+Implemented in: `hop_seconds.Hops` (a hop), `_Ways._shortest` (the way of tensors), `in_several_hops`.
 """
 
 from __future__ import annotations
@@ -21,9 +21,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from itertools import pairwise
-from math import inf
 
 import numpy as np
 
@@ -31,7 +28,6 @@ from ...analyzer.indices.region import Region, to_region
 from ...dataflow.graph import Graph, Operation, Role, Tensor
 from ...errors import PlanError
 from ...machines.machine import Machine
-from ...programs.cover import Parts as Pieces
 from ...programs.cover import elements
 from ..costs.movement import Movements, WorkerRegions
 from ..layouts.copies import Copy
@@ -39,12 +35,11 @@ from ..layouts.forms import Form, Parts
 from ..layouts.shared_out import shared_out
 from ..layouts.step_split import Layout
 from ..plans.plan import Plan
+from ..plans.recounted import recounted
+from .hop_seconds import Groups, Hops
 
 TRIED = 8
 """The most kinds of tensors whose ways are tried one after the other."""
-
-Groups = tuple[int, ...]
-"""The number of each worker's group."""
 
 
 def in_several_hops(graph: Graph, plan: Plan, machine: Machine, seconds: Callable[[Plan], float]) -> Plan:
@@ -106,7 +101,7 @@ class _Moving:
 
 
 def _changed(graph: Graph, plan: Plan, proposals: Iterable[_Proposal]) -> Plan:
-    """Return a plan with other ways of tensors; it has no bound if it moves less than plans of its space."""
+    """Return a plan with other ways of tensors."""
     layouts, copies = dict(plan.layouts), dict(plan.copies)
     for proposal in proposals:
         way = proposal.way
@@ -118,14 +113,7 @@ def _changed(graph: Graph, plan: Plan, proposals: Iterable[_Proposal]) -> Plan:
                     Copy(form, tuple([tensor.readers[place] for place in places]))
                     for form, places in way.copies
                 ])  # fmt: skip
-    found = replace(plan, layouts=layouts, copies=copies, unproven=())
-    totals = found.count(graph)
-    return replace(
-        found,
-        cost_bytes=totals[-1],
-        step_cost_bytes=tuple(after - before for before, after in pairwise(totals)),
-        lower_bound_bytes=plan.lower_bound_bytes if plan.lower_bound_bytes <= totals[-1] else 0,
-    )
+    return recounted(graph, replace(plan, layouts=layouts, copies=copies, unproven=()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,81 +136,6 @@ class _Kind:
     """The bytes of an element."""
 
 
-class _Hops:
-    """The times of hops on a machine, each found once."""
-
-    def __init__(self, machine: Machine, movements: Movements, workers: int) -> None:
-        self._machine = machine
-        self._movements = movements
-        self._devices = machine.devices_of(workers)
-        self._known: dict[tuple[WorkerRegions, WorkerRegions, int, bool], float] = {}
-
-    @cached_property
-    def levels(self) -> list[Groups]:
-        """The groups of workers at each level that has several of them, of several workers."""
-        found = dict.fromkeys(tuple([of[device] for device in self._devices]) for of in self._machine.groups)
-        return [groups for groups in found if 1 < len(set(groups)) < len(groups)]
-
-    def seconds(
-        self, source: WorkerRegions, target: WorkerRegions, itemsize: int, made: bool = False
-    ) -> float:
-        """Return the time in which the busiest lane is occupied; infinity if the source lacks something.
-
-        `made` says that targets are collected from what tasks make, instead of fetched from a version.
-        """
-        key = source, target, itemsize, made
-        found = self._known.get(key)
-        if found is None:
-            lanes: dict[str, float] = {}
-            try:
-                for reader, count, terms in self._read(source, target, made):
-                    self._occupy(lanes, source, reader, count * itemsize, terms, itemsize)
-                found = max(lanes.values(), default=0.0)
-            except PlanError:
-                found = inf
-            self._known[key] = found
-        return found
-
-    def _read(
-        self, source: WorkerRegions, target: WorkerRegions, made: bool
-    ) -> Iterator[tuple[int, int, list[Pieces]]]:
-        """Yield every reader that lacks something, its elements and the parts that it reads of each term."""
-        if not made:
-            for number, fetch in enumerate(self._movements.fetches(target, source)):
-                if not isinstance(fetch, int):
-                    yield target.workers[number], target.elements[number], [fetch.parts]
-            return
-        kept = set(self._movements.kept(source, target))
-        for number, assemblies in enumerate(self._movements.collections(source, target)):
-            if number not in kept:
-                yield target.workers[number], target.elements[number], [each.parts for each in assemblies]
-
-    def _occupy(
-        self,
-        lanes: dict[str, float],
-        source: WorkerRegions,
-        reader: int,
-        nbytes: int,
-        terms: Sequence[Pieces],
-        itemsize: int,
-    ) -> None:
-        """Add the time in which a transfer occupies lanes."""
-        sent: Counter[int] = Counter()
-        for parts in terms:
-            for number, region in parts:
-                sent[source.workers[number]] += elements(region) * itemsize
-        own, device = sent.pop(reader, 0), self._devices[reader]
-        kind = self._machine.kind(device)
-        touched = (len(terms) + 1) * nbytes if len(terms) > 1 else 2 * own
-        own_lane = f"worker {reader}"
-        lanes[own_lane] = lanes.get(own_lane, 0.0) + kind.start_seconds + touched / kind.bytes_per_second
-        for sender, moved in sent.items():
-            if self._devices[sender] != device:
-                path = self._machine.path(self._devices[sender], device)
-                for lane in path.lanes:
-                    lanes[lane] = lanes.get(lane, 0.0) + path.seconds(moved)
-
-
 class _Ways:
     """The ways that the tensors of a plan may take."""
 
@@ -230,7 +143,7 @@ class _Ways:
         self._graph = graph
         self._plan = plan
         self._movements = Movements(plan.workers, plan.factors)
-        self._hops = _Hops(machine, self._movements, plan.workers)
+        self._hops = Hops(machine, self._movements, plan.workers)
         self._layouts: dict[tuple[object, ...], Layout | None] = {}
         """The layouts that were checked, by shape and form; None for those that do not fit."""
 

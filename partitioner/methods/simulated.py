@@ -60,7 +60,7 @@ class SimulatedSearch:
     """Called with the progress."""
 
     plans: Callable[[], Iterable[Plan]]
-    """Returns the plans of the methods that simulate nothing and take seconds, of those that can make one."""
+    """Returns the plans of the methods that simulate nothing, take seconds for the graph and can make one."""
 
     memory: WorkerMemory | None
     """The memory of each worker; None if there is no limit."""

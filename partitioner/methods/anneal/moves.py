@@ -6,6 +6,7 @@
     shift      the decisions of a stretch of the graph, or one, move to other workers, split as before
     unite      a factor of one degree goes to another dimension, or away
     hold       partial results are held by others
+    solve      a window of decisions takes what is best given those around it (`windows`)
 
 Decisions that are tied, such as those of one cell at different time steps, move together in every second
 move.
@@ -21,6 +22,7 @@ from random import Random
 from ..flexflow.configurations import Configuration, Drawable, Holders, divisors, run_of
 from ..flexflow.soap import Kind, Soap
 from .neighbours import Neighbours
+from .windows import WINDOW, Windows
 
 Changes = dict[int, Configuration]
 
@@ -32,11 +34,17 @@ class Moves:
     """The moves among the strategies of a space. `fixed` are decisions that stay as they are."""
 
     def __init__(
-        self, soap: Soap, drawn: Sequence[Drawable], neighbours: Neighbours, fixed: Collection[int]
+        self,
+        soap: Soap,
+        drawn: Sequence[Drawable],
+        neighbours: Neighbours,
+        windows: Windows,
+        fixed: Collection[int],
     ) -> None:
         self._soap = soap
         self._drawn = drawn
         self._neighbours = neighbours
+        self._windows = windows
         self._open = [n for n, each in enumerate(drawn) if n not in fixed and len(each) > 1]
         self._may = set(self._open)
         self._shifts = [each for each in divisors(soap.workers) if each < soap.workers]
@@ -54,6 +62,7 @@ class Moves:
             self._shift,
             self._unite,
             self._hold,
+            self._solve,
         )
 
     def __call__(self, draw: Random, state: Sequence[Configuration | None]) -> Mapping[int, Configuration]:
@@ -169,3 +178,7 @@ class Moves:
         if not any(d.reduces and degree > 1 for d, degree in zip(dimensions, old.degrees, strict=True)):
             return {}
         return {number: replace(old, holders=tuple(Holders)[draw.randrange(len(Holders))])}
+
+    def _solve(self, draw: Random, state: Sequence[Configuration | None]) -> Changes:
+        near = self._around(self._any(draw), WINDOW * 2)
+        return self._windows.solved(draw, state, [number for number in near if number in self._may])

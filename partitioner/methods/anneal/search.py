@@ -2,10 +2,11 @@
 
     states         what decisions of the SOAP space do; those that do not fit it do what the first plan says
     cost           the simulated time of an iteration
-    moves          those of `moves`
-    starts         the plans of the methods that take seconds, ParDNN's placement, experts' strategies, a
-                   random strategy
-    chains         from each of the `STARTS` fastest starts; then `RESTARTS` from the best so far
+    moves          those of `moves`, within a chain; those of `rewrites`, of whole plans, between chains
+    starts         the plans of the methods that take seconds, for small graphs with `exact`; ParDNN's
+                   placement, experts' strategies, a random strategy. The `REWRITTEN` fastest are rewritten
+    chains         from each of the `STARTS` fastest starts; then `RESTARTS` from the best so far. The plan
+                   of a chain is rewritten if it is the best so far
     temperature    falls geometrically, from `WARM` times that of the setting to 1 / `WARM`
 
 Sums of the forward pass are split as well. Guarantees: the plan fits the memory, and is not slower than the
@@ -16,13 +17,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from random import Random
 
 from ....errors import PlanError
 from ....simulator.times import TaskTimes, task_times
 from ...plans.compose import compose
 from ...plans.plan import Plan
+from ...plans.recounted import with_stops
 from ...plans.simulation import simulation
 from ..flexflow.chains import Chains
 from ..flexflow.configurations import Drawable, drawables
@@ -35,21 +37,13 @@ from ..simulated import SimulatedSearch
 from .moves import Moves
 from .neighbours import Neighbours
 from .reading import fixed_decisions, state_of
+from .rewrites import Rewrites, Timed
+from .windows import Windows
 
+REWRITTEN = 6
 STARTS = 3
 RESTARTS = 2
 WARM = 10.0
-
-
-@dataclass(frozen=True, slots=True)
-class _Timed:
-    """A plan and the time of an iteration."""
-
-    nanoseconds: int
-    """The simulated time."""
-
-    plan: Plan
-    """The plan."""
 
 
 def anneal(asked: SimulatedSearch) -> Plan:
@@ -70,6 +64,8 @@ class _Annealing:
         self.strategies = Strategies(self.soap, asked.space)
         self.neighbours = Neighbours(self.soap)
         self.times: TaskTimes = task_times(asked.graph, asked.machine, asked.workers)
+        self.windows = Windows(self.strategies, self.drawn, self.neighbours, asked.machine, self.times)
+        self.rewrites = Rewrites(asked, self.times)
         self.least_excess = 0
         """By how many bytes the lightest start that does not fit exceeds the memory."""
 
@@ -81,13 +77,16 @@ class _Annealing:
                 "no plan was found that fits the memory of each worker: the lightest start of 'anneal' needs "
                 f"{self.least_excess:,} bytes more; allow more (--memory), or use more workers"
             )
+        starts[:REWRITTEN] = [self.rewrites.best(each) for each in starts[:REWRITTEN]]
+        starts.sort(key=lambda each: each.nanoseconds)
         sampling = self.asked.sampling
         chains = Chains(min(len(starts), STARTS) + RESTARTS, sampling, self.asked.watch)
         best = starts[0]
         for number in range(min(len(starts), STARTS) + RESTARTS):
             start = starts[number] if number < min(len(starts), STARTS) else best
             found = self._chain(chains, start, Random(f"{sampling.seed} {number}"))
-            best = min(best, found, key=lambda each: each.nanoseconds)
+            if found.nanoseconds < best.nanoseconds:
+                best = self.rewrites.best(found)
         simulated = simulation(self.asked.graph, best.plan, self.asked.machine, self.times)
         return replace(
             best.plan,
@@ -97,7 +96,7 @@ class _Annealing:
             step_bound_seconds=simulated.bound_seconds,
         )
 
-    def _starts(self) -> Iterator[_Timed]:
+    def _starts(self) -> Iterator[Timed]:
         """Yield the plans that fit, each with its time. Equal times count once."""
         draw = Random(f"{self.asked.sampling.seed} first")
         random = tuple(each.draw(draw) for each in self.drawn)
@@ -109,8 +108,8 @@ class _Annealing:
         for strategy in (*candidates(self.strategies).values(), random):
             yield from self._start(self.strategies.plan(strategy), seen)
 
-    def _start(self, plan: Plan, seen: set[int]) -> Iterator[_Timed]:
-        time = self._simulated(plan)
+    def _start(self, plan: Plan, seen: set[int]) -> Iterator[Timed]:
+        time = self.rewrites.nanoseconds(plan)
         if time in seen:
             return
         excess = self.asked.excess(plan)
@@ -118,17 +117,15 @@ class _Annealing:
             self.least_excess = min(excess, self.least_excess or excess)
         else:
             seen.add(time)
-            yield _Timed(time, plan)
+            yield Timed(time, plan)
 
-    def _simulated(self, plan: Plan) -> int:
-        return simulation(self.asked.graph, plan, self.asked.machine, self.times).nanoseconds
-
-    def _chain(self, chains: Chains, start: _Timed, draw: Random) -> _Timed:
+    def _chain(self, chains: Chains, start: Timed, draw: Random) -> Timed:
         """Return the best plan that a chain visits and that fits; the start if there is none."""
         graph = self.asked.graph
         first = self._composed(start.plan, (), ())
         state = state_of(self.strategies, first)
-        moves = Moves(self.soap, self.drawn, self.neighbours, fixed_decisions(self.soap, first))
+        fixed = fixed_decisions(self.soap, first)
+        moves = Moves(self.soap, self.drawn, self.neighbours, self.windows, fixed)
         simulated = simulation(graph, first, self.asked.machine, self.times)
         walk = StrategyWalk(simulated, self.strategies, state, moves)
         visited = chains.run(walk, draw, lambda spent: WARM ** (1 - 2 * spent))
@@ -139,7 +136,7 @@ class _Annealing:
             plan = self._composed(first, state, visited[middle].state)
             if not self.asked.excess(plan):
                 if visited[middle].nanoseconds < best.nanoseconds:
-                    best = _Timed(visited[middle].nanoseconds, plan)
+                    best = Timed(visited[middle].nanoseconds, plan)
                 low = middle + 1
             else:
                 high = middle
@@ -155,7 +152,7 @@ class _Annealing:
                 done, held = self.strategies.forms(number, new)
                 operations.update(done)
                 tensors.update(held)
-        return compose(
+        found = compose(
             graph,
             self.asked.workers,
             operations,
@@ -163,3 +160,4 @@ class _Annealing:
             copies=plan.copies,
             order=plan.written_order,
         )
+        return with_stops(graph, found, plan)

@@ -19,7 +19,7 @@ Move = Callable[[Random, Sequence[Configuration | None]], Mapping[int, Configura
 
 
 class StrategyWalk:
-    """A state that moves change."""
+    """A state that moves change. A proposal that was simulated from the same state is not simulated again."""
 
     def __init__(self, simulation: Simulation, strategies: Strategies, state: State, move: Move) -> None:
         """`simulation` is that of the state."""
@@ -29,30 +29,50 @@ class StrategyWalk:
         self._strategies = strategies
         self._move = move
         self._earlier: dict[int, Configuration | None] = {}
+        self._changes: Mapping[int, Configuration] = {}
+        self._known: dict[tuple[tuple[int, Configuration], ...], int] = {}
+        """The times of the proposals that were made from this state."""
+        self._cost = simulation.nanoseconds
+        self._simulated = False
 
     @property
     def cost(self) -> int:
         """Return the nanoseconds of an iteration."""
-        return self._simulation.nanoseconds
+        return self._cost
 
     def propose(self, draw: Random) -> int:
         """Make a move."""
-        changes = self._move(draw, self.strategy)
+        self._changes = changes = self._move(draw, self.strategy)
         self._earlier = {number: self.strategy[number] for number in changes}
         for number, configuration in changes.items():
             self.strategy[number] = configuration
-        found = self._strategies.changes(changes)
-        return self._simulation.propose(found.tasks, found.holdings, stops=found.stops)
+        key = tuple(changes.items())
+        self._simulated = key not in self._known
+        if self._simulated:
+            self._known[key] = self._simulate()
+        self._cost = self._known[key]
+        return self._cost
 
     def accept(self) -> None:
         """Keep the open proposal."""
+        if not self._simulated:
+            self._simulate()
         self._simulation.accept()
+        if any(self._earlier[number] != each for number, each in self._changes.items()):
+            self._known = {}
 
     def refuse(self) -> None:
         """Go back to what was before the open proposal."""
         for number, configuration in self._earlier.items():
             self.strategy[number] = configuration
-        self._simulation.refuse()
+        if self._simulated:
+            self._simulation.refuse()
+        self._cost = self._simulation.nanoseconds
+
+    def _simulate(self) -> int:
+        """Let the simulation make the open proposal, and return its nanoseconds."""
+        found = self._strategies.changes(self._changes)
+        return self._simulation.propose(found.tasks, found.holdings, stops=found.stops)
 
 
 def redraw(drawn: Sequence[Drawable]) -> Move:

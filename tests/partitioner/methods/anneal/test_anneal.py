@@ -11,11 +11,13 @@ from tofu.errors import PlanError
 from tofu.partitioner.methods.anneal.moves import Moves
 from tofu.partitioner.methods.anneal.neighbours import Neighbours
 from tofu.partitioner.methods.anneal.reading import state_of
+from tofu.partitioner.methods.anneal.windows import Windows
 from tofu.partitioner.methods.flexflow.configurations import drawables
 from tofu.partitioner.methods.flexflow.soap import find_soap
 from tofu.partitioner.methods.flexflow.strategy import Strategies
 from tofu.partitioner.methods.flexflow.walk import StrategyWalk, simulated
 from tofu.partitioner.plans.space import Space
+from tofu.simulator.times import task_times
 
 from ..flexflow.small_graphs import OPTIONS, graph_of
 
@@ -82,8 +84,9 @@ def test_moves_make_plans_that_verify_and_take_the_simulated_time(model: str) ->
         Random(1),
     )
     strategy = tuple(each.draw(draw) for each in drawn)
-    moves = Moves(soap, drawn, Neighbours(soap), ())
-    machine = tofu.machines.load(MACHINE)
+    machine, neighbours = tofu.machines.load(MACHINE), Neighbours(soap)
+    windows = Windows(strategies, drawn, neighbours, machine, task_times(graph, machine, workers))
+    moves = Moves(soap, drawn, neighbours, windows, ())
     walk = StrategyWalk(simulated(strategies, strategy, machine), strategies, strategy, moves)
     for _ in range(120):
         walk.propose(draw)

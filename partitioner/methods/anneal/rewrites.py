@@ -1,0 +1,69 @@
+"""Moves of whole plans between chains. The strategies of operations stay; all is simulated again.
+
+    order    the operations run in another order (`orders`)
+    hops     partial results are summed in groups first, and readers keep copies that groups share out
+             (`several_hops`), if the space has copies
+
+A move is kept if the plan fits the memory and an iteration takes less time. Implemented in: `Rewrites.best`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ....simulator.simulation import Simulation
+from ....simulator.times import NANOSECONDS, TaskTimes
+from ...plans.plan import Plan
+from ...plans.simulation import simulation
+from ..several_hops import in_several_hops
+from ..simulated import SimulatedSearch
+from .orders import orders
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """A plan and the time of an iteration."""
+
+    nanoseconds: int
+    """The simulated time."""
+
+    plan: Plan
+    """The plan."""
+
+
+class Rewrites:
+    """The moves of the whole plans of a search."""
+
+    def __init__(self, asked: SimulatedSearch, times: TaskTimes) -> None:
+        self._asked = asked
+        self._times = times
+
+    def nanoseconds(self, plan: Plan) -> int:
+        """Return the time of an iteration."""
+        return self._simulated(plan).nanoseconds
+
+    def best(self, found: Timed) -> Timed:
+        """Return the plan after all moves that make it faster."""
+        found = self._reordered(found)
+        if self._asked.space.keep:
+            found = self._reordered(self._hopped(found))
+        return found
+
+    def _reordered(self, found: Timed) -> Timed:
+        graph = self._asked.graph
+        for order in orders(graph, self._simulated(found.plan)):
+            found = self._faster(found, replace(found.plan, written_order=order))
+        return found
+
+    def _hopped(self, found: Timed) -> Timed:
+        graph, machine = self._asked.graph, self._asked.machine
+        made = in_several_hops(graph, found.plan, machine, lambda plan: self.nanoseconds(plan) / NANOSECONDS)
+        return self._faster(found, made)
+
+    def _faster(self, found: Timed, plan: Plan) -> Timed:
+        """Return a plan if it is faster and fits, else the one that was found before."""
+        time = self.nanoseconds(plan)
+        return Timed(time, plan) if time < found.nanoseconds and not self._asked.excess(plan) else found
+
+    def _simulated(self, plan: Plan) -> Simulation:
+        return simulation(self._asked.graph, plan, self._asked.machine, self._times)
