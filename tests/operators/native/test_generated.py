@@ -91,6 +91,14 @@ def test_an_update_writes_over_what_it_reads() -> None:
         assert array.tobytes() == right.tobytes()
 
 
+STACKED = "abcdefghim"
+STACK = (
+    f"def f({', '.join(STACKED)}):\n    return lambda p={len(STACKED)}, y, z: "
+    + "".join(f"where(p < {n}, {name}[y, z], " for n, name in enumerate(STACKED[:-1], 1))
+    + f"{STACKED[-1]}[y, z]"
+    + ")" * (len(STACKED) - 1)
+)
+
 NOT_TAKEN = {
     "product of matrices": (
         "def f(a, b):\n    return lambda i, j: Sum(lambda k: a[i, k] * b[k, j])",
@@ -103,6 +111,7 @@ NOT_TAKEN = {
         (64, 64),
     ),
     "remainder": ("def f(a):\n    return lambda i, j=a.shape[1]: a[i, (j + 7) % a.shape[1]]", (80, 80)),
+    "cases by position": (STACK, (8, 16)),
     "slow function": ("def f(a):\n    return lambda i, j: sin(a[i, j])", (80, 80)),
 }
 
