@@ -1,14 +1,15 @@
 """Training steps compared with those of MXNet and PyTorch, one thread each, in one run.
 
 python -m benchmarks.peers [--mxnet PYTHON] [--torch PYTHON] [--numpy PYTHON] [--workers 1 8]
-                           [--native] [--rounds 15] [--instructions avx2] [--save FILE]
+                           [--native] [--merge] [--rounds 15] [--instructions avx2] [--save FILE]
 
 Every contender is a separate process on the same core, with one BLAS and one OpenMP thread; all start
 from the same weights, train on the same batch and say their losses, which must agree. They take turns, so
 that whatever else the machine does meets all alike, and processor time is compared, since wall time would
 count what others do. Several workers of Tofu share its one thread. A peer is a Python interpreter that has
 it installed; one that is not named is left out, and said to be. `--numpy` names one that has Tofu without the
-extra `cpu`. With `--native` Tofu also takes turns with itself, computing by kernels in C.
+extra `cpu`. With `--native` Tofu also takes turns with itself, computing by kernels in C. With `--merge` it
+does so with merged operations as well, without a limit of memory.
 
 Variables that tell libraries how to compute are removed from the environment of the contenders. Each says
 for which core or instructions its library chose code, if the library tells.
@@ -51,6 +52,13 @@ BENCHMARKS: dict[str, dict[str, Any]] = {
         "output": "softmax",
         "peers": {"mxnet": ("graph", "fused"), "torch": ("plain",)},
     },
+    "ResNet-50": {
+        "model": "wresnet-50-1",
+        "batch": 8,
+        "family": "residual",
+        "output": "softmax",
+        "peers": {"mxnet": ("graph",), "torch": ("plain", "channels_last")},
+    },
     "WRN-16-4": {
         "model": "wresnet-16-4",
         "batch": 16,
@@ -59,6 +67,9 @@ BENCHMARKS: dict[str, dict[str, Any]] = {
         "peers": {"mxnet": ("graph",), "torch": ("plain", "channels_last")},
     },
 }
+WORDS = {"native": "C", "merge": "merged"}
+"""What Tofu's process is asked for, and how tables call it."""
+
 ALONE = "Tofu, 1 worker, NumPy alone"
 NAMES = {
     ("mxnet", "graph"): "MXNet",
@@ -129,6 +140,7 @@ def main() -> None:
     parser.add_argument("--torch", metavar="PYTHON", help="an interpreter that has PyTorch")
     parser.add_argument("--numpy", metavar="PYTHON", help="one that has Tofu without the extra cpu")
     parser.add_argument("--native", action="store_true", help="also Tofu with kernels in C")
+    parser.add_argument("--merge", action="store_true", help="also Tofu with merged operations")
     parser.add_argument("--workers", type=int, nargs="+", default=[1], help="worker counts of Tofu")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--core", type=int, default=0, help="the processor core that all stay on")
@@ -232,8 +244,8 @@ def commands(
         name = f"Tofu, {workers} worker{'s' * (workers > 1)}"
         command = [sys.executable, "-m", module, folder, core, str(workers)]
         yield name, command
-        if options.native:
-            yield f"{name}, C", [*command, "native"]
+        for words in chosen(options):
+            yield ", ".join([name, *(WORDS[word] for word in words)]), [*command, *words]
     if options.numpy is not None:
         yield ALONE, [options.numpy, "-m", "benchmarks.steps.tofu_step", folder, core, "1"]
     for peer, forms in benchmark["peers"].items():
@@ -241,6 +253,14 @@ def commands(
         for form in forms if interpreter is not None else ():
             module = f"benchmarks.steps.{peer}_step"
             yield NAMES[peer, form], [interpreter, "-m", module, folder, core, form]
+
+
+def chosen(options: argparse.Namespace) -> Iterator[tuple[str, ...]]:
+    """Yield what further contenders of Tofu are asked for."""
+    if options.native:
+        yield ("native",)
+    if options.merge:
+        yield ("native", "merge") if options.native else ("merge",)
 
 
 def check(contenders: list[Contender]) -> None:

@@ -6,7 +6,7 @@
 
 A shard of a tensor that persists is always live. Any other buffer is live from its first write to the last
 read by any worker. There is one exception to the constraints: an operation overwrites an input that it is the
-last to use, if it reads that input element by element. The minimum is not searched for: two heuristics are
+last to use, if it reads that input element by element. The minimum is not searched for: heuristics are
 compared with the largest sum of live bytes, a lower bound. Arena sizes are known before anything runs.
 Implemented in: `buffer_lifetimes`, `in_place_hosts` (the exception), `offsets.place` (the heuristics),
 `offsets.live_sizes` (the bound).

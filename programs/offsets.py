@@ -1,16 +1,18 @@
-"""Place buffers with known lifetimes in one arena by two heuristics, the slower one only if it may pay.
+"""Place buffers with known lifetimes in one arena by three heuristics, the slower ones only if they may pay.
 
     variables    offset[b] for every buffer b
     objective    the least arena, max over b of  offset[b] + size[b]
     constraints  births[b] > deaths[c], or deaths[b] < births[c], or the memory of b and c is disjoint
 
 This is dynamic storage allocation, which is NP-hard. The largest sum of live sizes is a lower bound.
-Implemented in: `live_sizes` (the bound), `in_order_of_time`, `largest_first`, `place` (the smaller one).
+Implemented in: `live_sizes` (the bound), `in_order_of_time`, `largest_first`, `largest_area_first`, `place`
+(the smallest one).
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,17 +28,20 @@ def place(sizes: Integers, births: Integers, deaths: Integers, enough: int = 0) 
     """Return the buffers' offsets and the size of the arena that holds them, in the unit of `sizes`.
 
     Buffer `i` is live from tick `births[i]` to `deaths[i]`, both included. Buffers that are live at a common
-    tick get disjoint memory. The time is linear in the number of buffers. If the quick heuristic wastes more
-    than `ACCEPTED_WASTE` over the lower bound, it is multiplied by the number of buffers live at once. An
-    arena of `enough` is not made smaller.
+    tick get disjoint memory. The time is linear in the number of buffers. As long as a heuristic wastes more
+    than `ACCEPTED_WASTE` over the lower bound, a slower one is tried, whose time is multiplied by the number
+    of buffers live at once. An arena of `enough` is not made smaller.
     """
     if not len(sizes):
         return np.zeros(0, np.int64), 0
     offsets, arena = in_order_of_time(sizes, births, deaths)
-    if arena > max(live_sizes(sizes, births, deaths).max() * (1 + ACCEPTED_WASTE), enough):
-        others, smaller = largest_first(sizes, births, deaths, arena)
+    accepted = max(live_sizes(sizes, births, deaths).max() * (1 + ACCEPTED_WASTE), enough)
+    for slower in (largest_first, largest_area_first):
+        if arena <= accepted:
+            break
+        others, smaller = slower(sizes, births, deaths, arena)
         if smaller < arena:
-            return others, smaller
+            offsets, arena = others, smaller
     return offsets, arena
 
 
@@ -90,11 +95,25 @@ def _free(gaps: list[tuple[int, int]], start: int, end: int) -> None:
 def largest_first(
     sizes: Integers, births: Integers, deaths: Integers, below: int = _UNLIMITED
 ) -> tuple[Integers, int]:
+    """Place buffers in the order of their sizes; stop if the arena has `below` bytes or more."""
+    return _heaviest_first(sizes, sizes, births, deaths, below)
+
+
+def largest_area_first(
+    sizes: Integers, births: Integers, deaths: Integers, below: int = _UNLIMITED
+) -> tuple[Integers, int]:
+    """Place buffers in the order of sizes times lifetimes; stop if the arena has `below` bytes or more."""
+    return _heaviest_first(sizes.astype(np.float64) * (deaths - births + 1), sizes, births, deaths, below)
+
+
+def _heaviest_first(
+    weights: npt.NDArray[Any], sizes: Integers, births: Integers, deaths: Integers, below: int
+) -> tuple[Integers, int]:
     """Put each buffer into the smallest sufficient gap left by earlier buffers with overlapping lifetimes.
 
-    Buffers that are live throughout come first, at the bottom. Stop if the arena has `below` bytes or more.
+    Buffers that are live throughout come first, at the bottom, and the others by falling weights.
     """
-    order = np.lexsort((births, -sizes, (births > births.min()) | (deaths < deaths.max())))
+    order = np.lexsort((births, -weights, (births > births.min()) | (deaths < deaths.max())))
     offsets = np.zeros(len(sizes), np.int64)
     placed = np.zeros((4, len(sizes)), np.int64)  # births, deaths, starts, ends, in the order of starts
     arena = 0

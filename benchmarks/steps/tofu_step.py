@@ -1,4 +1,4 @@
-"""The training step in Tofu: python -m benchmarks.steps.tofu_step FOLDER CORE WORKERS [native]."""
+"""The training step in Tofu: python -m benchmarks.steps.tofu_step FOLDER CORE WORKERS [native] [merge]."""
 
 from __future__ import annotations
 
@@ -21,27 +21,29 @@ PASSES = 3
 SQUARE = 1024
 
 
-def main(folder: str, core: str, workers: str, kernels: str = "") -> None:
-    """Serve steps; `kernels` is `native` for kernels in C."""
+def main(folder: str, core: str, workers: str, *options: str) -> None:
+    """Serve steps; with `native` by kernels in C, with `merge` of operations that are merged."""
     pin(int(core))
     from tofu.operators.native.asked import asking
 
-    with asking() if kernels == "native" else nullcontext():
-        serve_steps(folder, workers)
+    with asking() if "native" in options else nullcontext():
+        serve_steps(folder, workers, merge="merge" in options)
 
 
-def serve_steps(folder: str, workers: str) -> None:
+def serve_steps(folder: str, workers: str, merge: bool) -> None:
     """Serve steps in this process."""
     from tofu import models, partition
     from tofu.dataflow.graph import Graph, Phase
     from tofu.partitioner import lower
+    from tofu.partitioner.plans.plan import graph_of
     from tofu.runtime.executor import Executor
     from tofu.runtime.kernel_libraries import library_names
 
     facts, tensors = given(folder)
     model = models.get(facts["model"], batch=facts["batch"])
-    graph: Graph = model.training_graph()
-    plan = partition(graph, workers=int(workers))
+    written: Graph = model.training_graph()
+    plan = partition(written, workers=int(workers), merge=merge, memory="unlimited" if merge else None)
+    graph = graph_of(plan)
 
     def started(timed: bool) -> Executor:
         executor = Executor(lower(graph, plan), threads=1, timed=timed)
@@ -80,6 +82,7 @@ def serve_steps(folder: str, workers: str) -> None:
         {
             "version": f"NumPy {version('numpy')}",
             "code_for": library_names(),
+            "merged": plan.merged,
             "parameters": model.weight_count,
             "threads": 1,
         },

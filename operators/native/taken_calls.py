@@ -38,7 +38,10 @@ MOST_NODES = 1000
 """The largest description of a kernel, in nodes of its tree: a compiler takes a second or two for it."""
 
 MOST_VISITS = 4
-"""The largest iteration space of a kernel, as a multiple of the elements of its arrays."""
+"""The largest iteration space of a kernel, as a multiple of the elements of its arrays.
+
+It counts once for each case that positions decide: a function visits every case everywhere, and NumPy only
+where the case holds."""
 
 
 def takes(call: KernelCall) -> bool:
@@ -52,7 +55,7 @@ def takes(call: KernelCall) -> bool:
     description, box = call.bound.description, call.box
     if sum(1 for _ in walk(description)) > MOST_NODES:
         return False
-    visits = max(_visits(_bodies(description), box))
+    visits = max(_visits(_bodies(description), box)) * (1 + _cases_by_position(description))
     single = not any(array.dtype == np.float64 for array in arrays)
     slow = max(_visits(_slow(description, single), box), default=0)
     return visits <= MOST_VISITS * sum(array.size for array in arrays) and slow <= FEW_VISITS
@@ -62,6 +65,16 @@ def _visits(sets: Iterable[Set[str]], box: Mapping[str, Interval]) -> Iterator[i
     """Yield the number of settings of each set of index variables."""
     for names in sets:
         yield prod(max(box[name][1] - box[name][0], 0) for name in names)
+
+
+def _cases_by_position(description: ast.Description) -> int:
+    """Count the conditions that read no tensor, such as those that choose a part of a stack."""
+    return sum(
+        isinstance(node, ast.Call)
+        and node.function == "where"
+        and not any(isinstance(part, ast.Element) for part in walk(node.arguments[0]))
+        for node in walk(description)
+    )
 
 
 def _bodies(description: ast.Description) -> Iterator[Set[str]]:

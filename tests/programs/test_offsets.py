@@ -5,7 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tofu.programs.offsets import Integers, in_order_of_time, largest_first, live_sizes, place
+from tofu.programs.offsets import (
+    Integers,
+    in_order_of_time,
+    largest_area_first,
+    largest_first,
+    live_sizes,
+    place,
+)
 
 Method = Callable[[Integers, Integers, Integers], tuple[Integers, int]]
 
@@ -14,7 +21,7 @@ intervals = st.lists(
 )
 
 
-@pytest.mark.parametrize("method", [in_order_of_time, largest_first, place])
+@pytest.mark.parametrize("method", [in_order_of_time, largest_first, largest_area_first, place])
 @given(items=intervals)
 def test_live_buffers_never_overlap(method: Method, items: list[tuple[int, int, int]]) -> None:
     sizes = np.array([size for size, _, _ in items])
@@ -51,4 +58,13 @@ def test_the_dearer_heuristic_is_used_where_it_pays() -> None:
     sizes, births, deaths = (np.array(v) for v in ([64, 64, 128], [0, 1, 2], [1, 3, 3]))
     assert in_order_of_time(sizes, births, deaths)[1] == 256
     assert largest_first(sizes, births, deaths)[1] == 192
+    assert place(sizes, births, deaths)[1] == 192
+
+
+def test_areas_are_compared_if_sizes_alone_waste_memory() -> None:
+    """The buffer that lives longest goes to the bottom, although others are as large."""
+    sizes, births, deaths = (np.array(v) for v in ([128, 64, 64, 128], [3, 2, 0, 0], [5, 3, 2, 0]))
+    assert in_order_of_time(sizes, births, deaths)[1] == 256
+    assert largest_first(sizes, births, deaths)[1] == 256
+    assert largest_area_first(sizes, births, deaths)[1] == 192
     assert place(sizes, births, deaths)[1] == 192

@@ -92,6 +92,14 @@ def test_an_update_writes_over_what_it_reads() -> None:
 
 
 MANY = " + ".join(["maximum(a[i, j], 1)"] * 50)
+STACKED = "abcdefghim"
+STACK = (
+    f"def f({', '.join(STACKED)}):\n    return lambda p={len(STACKED)}, y, z: "
+    + "".join(f"where(p < {n}, {name}[y, z], " for n, name in enumerate(STACKED[:-1], 1))
+    + f"{STACKED[-1]}[y, z]"
+    + ")" * (len(STACKED) - 1)
+)
+
 NOT_TAKEN = {
     "product of matrices": (
         "def f(a, b):\n    return lambda i, j: Sum(lambda k: a[i, k] * b[k, j])",
@@ -108,6 +116,7 @@ NOT_TAKEN = {
         f"def f(a):\n    return lambda i, j: {' * '.join([f'({MANY})'] * 5)}",
         (80, 80),
     ),
+    "cases by position": (STACK, (8, 16)),
     "slow function": ("def f(a):\n    return lambda i, j: sin(a[i, j])", (80, 80)),
 }
 
