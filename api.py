@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
@@ -13,7 +15,7 @@ from .dataflow.graph import Graph
 from .dataflow.optimizer import Optimizer
 from .dataflow.symbol import Symbol
 from .dataflow.training import training_graph
-from .errors import GraphError, MachineError, PlanError
+from .errors import DataError, GraphError, MachineError, PlanError
 from .machines.machine import Machine
 from .machines.machine_file import load_machine
 from .models.torch_module import is_module, of_module
@@ -56,6 +58,7 @@ from .partitioner.translation.named_mesh import NamedMesh
 from .programs.memory import plan_memory
 from .programs.program import PartitionedGraph
 from .runtime import module
+from .runtime.arrival_log import ArrivalLog
 from .runtime.context import Context, cpu, devices_of, gpu
 from .runtime.distributed.processes import Processes, distributed
 from .runtime.footprint import footprint
@@ -428,8 +431,10 @@ class Module(module.TrainableModule):
     `loss_scale`. With `recompute` above 1, activations are computed again in the backward pass, in that many
     segments, see `training_graph`. `merge` is that of `partition`. With `guard_buffers` a kernel that writes
     outside its buffers is an error, and no buffers share memory. With `plan` it trains as that plan says,
-    which was made for this symbol, batch size, optimizer and number of workers; else PlanError. `plans` holds
-    the plan of every graph made so far by the graph's fingerprint.
+    which was made for this symbol, batch size, optimizer and number of workers; else PlanError. If the plan
+    applies gradients in the order in which they arrive, the order is written to the file `arrivals`, or read
+    from the file `replay`, which repeats that run bit for bit. `plans` holds the plan of every graph made so
+    far by the graph's fingerprint.
     """
 
     def __init__(
@@ -452,6 +457,8 @@ class Module(module.TrainableModule):
         loss_scale: float | None = None,
         recompute: int = 1,
         merge: bool = False,
+        arrivals: str | PathLike[str] | None = None,
+        replay: str | PathLike[str] | None = None,
     ) -> None:
         self._merge = merge
         self._limit = parse_same_limit(memory, "memory")
@@ -472,6 +479,7 @@ class Module(module.TrainableModule):
                 dtype,
                 loss_scale,
                 recompute,
+                _arrival_log(arrivals, replay),
             ),
         )
         if plan is not None and not isinstance(plan, Plan):
@@ -514,3 +522,13 @@ class Module(module.TrainableModule):
             return find_plan_within(each, workers, SearchSettings(self._method), self._limit, needs)
 
         return (better_merged(graph, self._limit, search) if self._merge else search(graph)).plan
+
+
+def _arrival_log(
+    arrivals: str | PathLike[str] | None, replay: str | PathLike[str] | None
+) -> ArrivalLog | None:
+    """Return the log of the order in which gradients arrive: to be written, or to be replayed."""
+    if arrivals is not None and replay is not None:
+        raise DataError("a run cannot log arrivals and replay them; leave out `arrivals` or `replay`")
+    path = replay if arrivals is None else arrivals
+    return None if path is None else ArrivalLog(Path(path), replay is not None)

@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from .finite_range import FiniteRange
+
 
 class _Size(click.ParamType[tuple[int, int]]):
     """`32x48`, height and width."""
@@ -36,7 +38,7 @@ def data_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--steps", type=click.IntRange(1), help="Characters or words in one sample of a text."),
         click.option(
             "--hold-out",
-            type=click.FloatRange(0, 1, max_open=True),
+            type=FiniteRange(0, 1, max_open=True),
             help="Fraction to hold out of training, a tenth if left out.",
         ),
         click.option(

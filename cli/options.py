@@ -9,6 +9,7 @@ import click
 
 from ..support.literals import literal
 from . import candidates
+from .finite_range import FiniteRange
 
 Shape = tuple[int, ...]
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -59,13 +60,13 @@ def sampling_options(command: Command) -> Command:
             ),
             click.option(
                 "--beta",
-                type=click.FloatRange(0, min_open=True),
+                type=FiniteRange(0, min_open=True),
                 help="Inverse temperature: a proposal that is slower by 1 / beta is accepted with "
                 "probability 1 / e; 2,000 if left out.",
             ),
             click.option(
                 "--seconds",
-                type=click.FloatRange(0, min_open=True),
+                type=FiniteRange(0, min_open=True),
                 help="The most seconds of the search. Another run may then find another plan.",
             ),
         )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .finite_range import FiniteRange
 from .options import MOST_WORKERS
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def process_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in (
         click.option(
             "--timeout",
-            type=click.FloatRange(1),
+            type=FiniteRange(1),
             default=60.0,
             show_default=True,
             help="Seconds without a sign of life after which a process is lost.",

@@ -11,6 +11,7 @@ from ..runtime.interrupts import Terminated
 from . import candidates
 from .data_options import data_options
 from .ending import interrupted
+from .finite_range import FiniteRange
 from .option_groups import GroupedCommand
 from .options import (
     accumulate_option,
@@ -41,6 +42,7 @@ GROUPS = {
         "optimizer",
         "metrics",
         "seed",
+        "replay",
         "detect_nan",
         "guard_buffers",
     ),
@@ -58,7 +60,7 @@ GROUPS = {
     ),
     "Devices": ("device", "native", "eager", "tf32"),
     "Processes": ("processes", "distributed", "transport", "timeout"),
-    "Output": ("checkpoint", "resume", "log", "plot", "as_json"),
+    "Output": ("checkpoint", "resume", "log", "plot", "arrivals", "as_json"),
 }
 
 
@@ -86,9 +88,7 @@ GROUPS = {
 @data_options
 @click.option("--epochs", type=click.IntRange(1), help="Passes over the training data.")
 @click.option("--batch", "-b", type=click.IntRange(1), help="Samples in one iteration.")
-@click.option(
-    "--learning-rate", "--lr", type=click.FloatRange(0, min_open=True), help="Highest learning rate."
-)
+@click.option("--learning-rate", "--lr", type=FiniteRange(0, min_open=True), help="Highest learning rate.")
 @click.option(
     "--optimizer",
     shell_complete=candidates.of(candidates.optimizers),
@@ -121,6 +121,16 @@ GROUPS = {
 )
 @click.option(
     "--plot", type=click.Path(path_type=Path), help="Draw the loss into this .png, .svg or .pdf at the end."
+)
+@click.option(
+    "--arrivals",
+    type=click.Path(path_type=Path),
+    help="If the plan applies gradients as they arrive, log the order of every iteration in this file.",
+)
+@click.option(
+    "--replay",
+    type=click.Path(path_type=Path),
+    help="Apply gradients in the order of a file that --arrivals wrote, which gives the same bits.",
 )
 @method_option
 @click.option(
@@ -157,7 +167,7 @@ GROUPS = {
 @dtype_option(default="float32")
 @click.option(
     "--loss-scale",
-    type=click.FloatRange(0, min_open=True),
+    type=FiniteRange(0, min_open=True),
     help="Factor that gradients are multiplied by when stored; 128 for float16 if left out.",
 )
 @click.option("--memory", help="Memory of each worker, such as 12GB; a run that needs more is refused.")
@@ -183,6 +193,8 @@ def command(
     resume: bool,
     log: Path | None,
     plot: Path | None,
+    arrivals: Path | None,
+    replay: Path | None,
     method: str,
     plan_file: Path | None,
     detect_nan: bool,
@@ -220,6 +232,8 @@ def command(
         raise click.UsageError("--hold-out, --steps, --level, --vocabulary and --resize need --data")
     if resume and checkpoint is None:
         raise click.UsageError("--resume needs --checkpoint, the folder to continue from")
+    if arrivals is not None and replay is not None:
+        raise click.UsageError("--arrivals logs a run and --replay repeats one; leave out one of them")
     if device == "gpu" and guard_buffers:
         raise click.UsageError("--guard-buffers needs --device cpu")
     if device == "cpu" and (eager or tf32):
@@ -250,6 +264,8 @@ def command(
         memory,
         checkpoint,
         resume,
+        arrivals,
+        replay,
     )
     run.require_fit()
     first = processes is None or not processes.number

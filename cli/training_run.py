@@ -134,6 +134,12 @@ class Run:
     resume: bool
     """Whether it continues the run that the folder holds."""
 
+    arrivals: Path | None
+    """The file in which the order of arriving gradients is logged; None if it is not."""
+
+    replay: Path | None
+    """The file whose order is repeated; None if there is none."""
+
     def require_fit(self) -> None:
         """Raise DataError if model, data and metrics do not go together."""
         _ = self._fed
@@ -244,6 +250,8 @@ class Run:
             loss_scale=self.devices.loss_scale,
             recompute=self.recompute,
             merge=self.merge,
+            arrivals=self.arrivals,
+            replay=self.replay,
         )
 
     def _start(self, executor: Executor, steps: int) -> Start:

@@ -12,10 +12,12 @@ from ..dataflow.element_types import checked_type
 from ..dataflow.graph import Graph
 from ..dataflow.loss_scale import checked_scale
 from ..dataflow.optimizer import Optimizer, get_optimizer
+from ..dataflow.rewrites.arrivals import arriving
 from ..dataflow.symbol import Symbol
 from ..dataflow.training import gradient_graph, inference_graph, micro_shapes, training_graph
 from ..errors import ExecutionError
 from ..operators.kernels.kernel import Array
+from .arrival_log import ArrivalLog
 from .choose_engine import engine_on
 from .closeable import Closeable
 from .context import Context, devices_of
@@ -102,6 +104,7 @@ class Binding(Closeable):
         self._lower = lower
         self._detect_nan = run.detect_nan
         self._guard_buffers = run.guard_buffers
+        self._arrivals = run.arrivals
         self._memory_bytes = run.memory_bytes
         self._parameters = Parameters(symbol, run.initializer or Xavier(), run.seed, run.parameters)
         self._training: _Bound | None = None
@@ -164,7 +167,12 @@ class Binding(Closeable):
             raise ExecutionError("this module was closed while it was trained; close it after fit")
         self._step += 1
         purpose = self._training.purpose
+        log = self._arrivals_of(executor)
+        if log is not None:
+            log.before(executor, self._rate_step)
         done = train_step(executor, batch, purpose.micro_batches, rate, tallies, purpose.unrolled)
+        if log is not None:
+            log.after(executor)
         self._rate_step += 1
         return done
 
@@ -218,10 +226,28 @@ class Binding(Closeable):
             bound.executor.close()
         self._evaluators.clear()
 
+    def _arrivals_of(self, executor: Executor) -> ArrivalLog | None:
+        """Return the log of the orders in which a plan applies gradients; None if it applies their sums."""
+        by_arrival = bool(arriving(executor.partitioned.graph))
+        if by_arrival and self._arrivals is None:
+            raise ExecutionError(
+                "the plan applies gradients in the order in which they arrive, so no two runs are equal; say "
+                "where the order is logged (arrivals), or which log is replayed (replay)"
+            )
+        if not by_arrival and self._arrivals is not None:
+            raise ExecutionError(
+                "the plan applies sums of gradients, which have no order of arrival; leave out arrivals and "
+                "replay, or give a plan of a strategy with sync: false"
+            )
+        return self._arrivals
+
     def _executor(self, graph: Graph) -> Executor:
         partitioned = self._lower(graph, self.workers)
+        log = self._arrivals
+        notes = log is not None and not log.replays and bool(arriving(partitioned.graph))
         return Executor(
             partitioned,
+            note_arrivals=notes,
             detect_nan=self._detect_nan,
             guard_buffers=self._guard_buffers,
             memory_limit=self._memory_limit(),

@@ -60,6 +60,11 @@ def _on_cards(cards: tuple[int, ...], eager: bool, tf32: bool) -> MakeEngine:
     def make(partitioned: PartitionedGraph, memory: MemoryPlan, watch: Watch) -> Engine:
         if watch.guard_buffers:
             raise ExecutionError("guard_buffers watches workers on the processor; run this on cpu devices")
+        if watch.note_arrivals:
+            raise ExecutionError(
+                "the order in which gradients arrive is noted on the processor; replay a log of arrivals on "
+                "cards, or run this on cpu devices"
+            )
         from ..programs.schedule import schedule
         from .cuda.cupy_machine import CupyMachine
         from .cuda.engine import CudaEngine

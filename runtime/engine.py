@@ -112,5 +112,8 @@ class Watch:
     guard_buffers: bool = False
     """Whether an instruction fails if it writes outside its buffers; the memory plan has bands then."""
 
+    note_arrivals: bool = False
+    """Whether gradients are applied in the order in which they arrive, which is noted as it happens."""
+
 
 MakeEngine = Callable[[PartitionedGraph, MemoryPlan, Watch], Engine]

@@ -37,9 +37,10 @@ class Executor(Closeable):
     `memory` is the memory plan. `make_engine` makes the engine; without it, the processor's engine runs with
     `threads` threads. No worker may be without progress for `watchdog_seconds`. If `timed`, every instruction
     is measured. If `detect_nan`, NaN in a result is an error of the operation that made it. If
-    `guard_buffers`, no buffers share memory, and writing outside of them is an error. If the workers need
-    more than `memory_limit`, ExecutionError is raised before anything runs. Use the executor as a context
-    manager, or call `close`.
+    `guard_buffers`, no buffers share memory, and writing outside of them is an error. If `note_arrivals`,
+    gradients that are applied by themselves are so in the order in which they arrive, which the tensor
+    `arrivals` then holds; otherwise that tensor is fed. If the workers need more than `memory_limit`,
+    ExecutionError is raised before anything runs. Use the executor as a context manager, or call `close`.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class Executor(Closeable):
         timed: bool = False,
         detect_nan: bool = False,
         guard_buffers: bool = False,
+        note_arrivals: bool = False,
         memory_limit: MemoryLimit | None = None,
         make_engine: MakeEngine | None = None,
     ) -> None:
@@ -65,7 +67,7 @@ class Executor(Closeable):
         self._lasting.update(partitioned.graph.outputs)
         self._seconds = StepSeconds(partitioned) if timed else None
         make = make_engine or engine_on((), threads=threads)
-        watch = Watch(watchdog_seconds, self._seconds, detect_nan, guard_buffers)
+        watch = Watch(watchdog_seconds, self._seconds, detect_nan, guard_buffers, note_arrivals)
         self._engine = make(partitioned, self.memory, watch)
         self._use = SoleUse("this executor")
         if memory_limit is not None:

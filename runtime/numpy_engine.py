@@ -29,6 +29,7 @@ from .collectives import Step
 from .engine import OneProcess, Watch
 from .guard_bands import GuardBands
 from .nan_watch import watched
+from .noted_arrivals import NotedArrivals
 from .preparation import Buffers, PreparedSteps, allocate, buffers_in, place_of, prepare
 from .step_threads import StepFailed, StepsHang, Team, ThreadStep
 from .update_gate import UpdateGate
@@ -109,6 +110,12 @@ class NumpyEngine(OneProcess):
             for worker in (self.local if watch.guard_buffers else ())
         }
         self._gate = UpdateGate(partitioned)
+        if watch.note_arrivals and stand_ins is not None:
+            raise ExecutionError(
+                "the order in which gradients arrive is noted within one process; replay a log of arrivals "
+                "in several"
+            )
+        self._arrivals = NotedArrivals(partitioned, self.buffers) if watch.note_arrivals else None
         self._steps = [self._steps_of(worker, watch) for worker in range(partitioned.workers)]
         self._traffic = [prepared.traffic for prepared in self._prepared]
         self._failure: str | None = None
@@ -147,6 +154,8 @@ class NumpyEngine(OneProcess):
         self._gate.open = updates
         for traffic in self._traffic:
             traffic.nbytes = 0
+        if self._arrivals is not None:
+            self._arrivals.begin()
         try:
             with self._blas.limit(limits=self.kernel_threads):
                 self._team.run()
@@ -163,6 +172,8 @@ class NumpyEngine(OneProcess):
             self._failure = f"interrupted in iteration {self.iterations}"
             raise
         self._check_guards()
+        if self._arrivals is not None:
+            self._arrivals.end()
         self.iterations += 1
 
     def write(self, worker: int, buffer: int, values: Array) -> None:
@@ -186,6 +197,8 @@ class NumpyEngine(OneProcess):
             steps = watched(self._partitioned, self.buffers, worker, steps)
         if worker in self._guards:
             steps = self._guards[worker].watched(steps)
+        if self._arrivals is not None:
+            steps = self._arrivals.watched(worker, steps)
         steps = self._gate.passed(worker, steps)
         return steps if watch.seconds is None else watch.seconds.timed(worker, steps)
 

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..dataflow.graph import Role, Tensor
+from ..dataflow.rewrites.pulled import pulled_of
 from ..dataflow.settings import start_number
 from ..dataflow.symbol import Symbol
 from ..errors import DataError
@@ -46,11 +47,14 @@ class Parameters:
             self.values[name] = np.array(value)
 
     def store(self, executor: Executor) -> None:
-        """Write the value of every learned tensor of the executor's graph."""
+        """Write the value of every learned tensor of the executor's graph, and let replicas pull it."""
+        tensors = {tensor.name: tensor for tensor in executor.partitioned.graph.tensors}
         for tensor in _learned(executor):
             if tensor.name not in self.values:
                 self.values[tensor.name] = self._start(tensor)
             executor.write(tensor.name, self.values[tensor.name])
+            if (pulled := pulled_of(tensors, tensor)) is not None:
+                executor.write(pulled.name, np.broadcast_to(self.values[tensor.name], pulled.shape))
 
     def load(self, executor: Executor) -> None:
         """Read the value of every learned tensor of the executor's graph."""

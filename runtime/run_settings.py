@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy.typing as npt
 
+from .arrival_log import ArrivalLog
 from .initializer import WeightRule
 
 
@@ -52,6 +53,9 @@ class RunSettings:
 
     recompute: int = 1
     """The number of segments whose activations are computed again, see `training_graph`."""
+
+    arrivals: ArrivalLog | None = None
+    """The log of the orders in which gradients are applied, if a plan applies them as they arrive."""
 
     @property
     def facts(self) -> dict[str, object]:

@@ -65,16 +65,16 @@ def output_shapes(analysis: Analysis, found: Mapping[str, int]) -> tuple[Shape, 
 
 
 def check_divisors(analysis: Analysis, shapes: Mapping[str, Shape], found: Mapping[str, int]) -> None:
-    """Raise ShapeError for an index that divides by an extent of 0, if it indexes anything."""
+    """Raise ShapeError for an extent that divides by 0, and for an index that does if it indexes anything."""
     if not analysis.divisors:
         return
     values = analysis.divisor_values.integers(analysis.extents_of(shapes))
-    for value, (access, axis, divisor) in zip(values, analysis.divisors, strict=True):
-        if value == 0 and all(found[name] for name in access.enclosing):
+    for value, divisor in zip(values, analysis.divisors, strict=True):
+        if value == 0 and all(found[name] for name in divisor.enclosing):
             raise ShapeError(
-                f"{analysis.description.name}: the index of axis {axis} of {access.tensor} divides by "
-                f"{divisor}, which is 0 for {_listed(shapes)}; use larger shapes"
-                f"{shown(analysis.description, access.span, 'read here')}"
+                f"{analysis.description.name}: {divisor.place} divides by {divisor.value}, which is 0 for "
+                f"{_listed(shapes)}; use larger shapes"
+                f"{shown(analysis.description, divisor.span, 'divided here')}"
             )
 
 

@@ -203,16 +203,17 @@ def variables_of(form: Affine) -> Iterator[str]:
 
 def divisors_of(form: Affine) -> Iterator[sympy.Expr]:
     """Yield the divisors of a normal form that depend on extents. A divisor may appear more than once."""
-    yield from _divisors_in(form.constant)
+    yield from divisors_in(form.constant)
     for coefficient, atom in form.terms:
-        yield from _divisors_in(coefficient)
+        yield from divisors_in(coefficient)
         if isinstance(atom, Quotient | Remainder) and not atom.divisor.is_Integer:
             yield atom.divisor
         for inner in inside(atom):
             yield from divisors_of(inner)
 
 
-def _divisors_in(number: sympy.Expr) -> Iterator[sympy.Expr]:
+def divisors_in(number: sympy.Expr) -> Iterator[sympy.Expr]:
+    """Yield the divisors of a constant that depend on extents."""
     if not number.is_Integer:
         divisors = (quotient.args[1] for quotient in number.atoms(FloorQuotient))
         yield from (divisor for divisor in divisors if not divisor.is_Integer)

@@ -10,6 +10,7 @@ from functools import reduce
 from typing import NamedTuple
 
 import sympy
+from sympy.printing.precedence import PRECEDENCE
 from sympy.printing.str import StrPrinter
 
 
@@ -37,8 +38,8 @@ class FloorQuotient(sympy.Expr):  # type: ignore[misc]
         return True if value.is_nonnegative and divisor.is_nonnegative else None
 
     def _sympystr(self, printer: StrPrinter) -> str:
-        value, divisor = map(printer.doprint, self.args)
-        return f"(({value}) // ({divisor}))"
+        value, divisor = (printer.parenthesize(part, PRECEDENCE["Atom"], strict=True) for part in self.args)
+        return f"({value} // {divisor})"
 
 
 def floor_quotient(value: sympy.Expr, divisor: sympy.Expr) -> sympy.Expr:

@@ -333,7 +333,7 @@ def _parts(candidate: Candidate) -> list[Candidate]:
 
 def _summed(description: ast.Description, tensors: Set[str], part: str, count: int) -> ast.Description:
     """Return a description of the sum of an operator's results over a new first dimension of some tensors."""
-    found = indexed(description, tensors, part)
+    found = indexed(description, tensors, ast.Variable(part))
     (output,) = found.outputs
     first = ast.Binder(part, ast.Number(count))
     match output.body:

@@ -23,6 +23,7 @@ class GraphEdit:
         self.tensors = list(graph.tensors)
         self.made_at = {tensor: each.index for each in graph.operations for tensor in each.outputs}
         self._added: list[list[Operation]] = [[] for _ in range(len(graph.operations) + 1)]
+        self._changed: dict[int, Operation] = {}
         self._instead: dict[int, dict[int, int]] = {}
         self._tensor_names = Names(tensor.name for tensor in graph.tensors)
         self._operation_names = Names(operation.name for operation in graph.operations)
@@ -92,14 +93,39 @@ class GraphEdit:
         self._add(at, Operation(0, f"update({old.name})", bound, tuple(given), (made,), Phase.UPDATE))
         return made
 
+    def repeat(
+        self, operation: Operation, name: str, names: Sequence[str], instead: Mapping[int, int]
+    ) -> list[int]:
+        """Add an operation of the graph once more, which reads other tensors in place of some.
+
+        Return the tensors that it makes, which have `names` and overwrite nothing.
+        """
+        given = [instead.get(index, index) for index in operation.inputs]
+        at = max(self.made_at.get(index, -1) for index in given)
+        made = []
+        for its, output in zip(names, operation.outputs, strict=True):
+            old = self.tensors[output]
+            made.append(self.tensor(its, old.shape, Role.ACTIVATION, old.dtype))
+            self.made_at[made[-1]] = at
+        again = replace(operation, name=name, inputs=tuple(given), outputs=tuple(made), tie=None)
+        self._add(at, again)
+        return made
+
     def read_instead(self, operation: int, tensor: int, other: int) -> None:
         """Let an operation of the graph read another tensor in place of one."""
         self._instead.setdefault(operation, {})[tensor] = other
 
+    def replace_stage(self, operation: Operation, stage: Stage, inputs: Mapping[str, int]) -> None:
+        """Let an operation of the graph compute another description, of inputs by name."""
+        bound = stage.bind({argument: self.tensors[index].shape for argument, index in inputs.items()})
+        given = tuple(inputs[argument] for argument in stage.inputs)
+        self._changed[operation.index] = replace(operation, bound=bound, inputs=given)
+
     def finish(self) -> Graph:
         """Return the changed graph, without operations that nothing needs."""
         operations: list[Operation] = list(self._added[0])
-        for operation in self.graph.operations:
+        for old in self.graph.operations:
+            operation = self._changed.get(old.index, old)
             instead = self._instead.get(operation.index, {})
             inputs = tuple([instead.get(index, index) for index in operation.inputs])
             operations += [replace(operation, inputs=inputs), *self._added[operation.index + 1]]

@@ -71,15 +71,23 @@ class Rewrite:
     parts: PartedRewrite | None = None
     """The rewrites of parts, in place of an encoder and a delay; None if all elements have the same."""
 
+    by_arrival: bool = False
+    """Whether the gradient of each replica is applied by itself, in the order in which they arrive."""
+
     def __post_init__(self) -> None:
-        """Raise GraphError for a negative delay."""
+        """Raise GraphError for a negative delay, and for gradients by arrival that are encoded or delayed."""
         if self.delay < 0:
             raise GraphError(f"a gradient cannot be delayed by {self.delay} iterations; use 0 or more")
+        if self.by_arrival and (self.delay or self.encoder is not None or self.parts is not None):
+            raise GraphError(
+                "gradients that are applied in the order in which they arrive are neither encoded nor "
+                "delayed; leave out the encoder and the delay, or wait for all gradients"
+            )
 
     @property
     def of_samples(self) -> bool:
         """Whether it takes a gradient from each worker, of that worker's samples."""
-        return self.encoder is not None or self.parts is not None
+        return self.encoder is not None or self.parts is not None or self.by_arrival
 
     @property
     def sums_where_held(self) -> bool:

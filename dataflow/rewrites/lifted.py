@@ -18,16 +18,19 @@ from ...tdl.traverse import Node, transform, variable_names, walk
 
 def applied(description: ast.Description, tensors: Set[str], variable: str, extent: int) -> ast.Description:
     """Return a description that is applied to each value of a new first dimension of some tensors."""
-    return with_first(indexed(description, tensors, variable), variable, extent)
+    return with_first(indexed(description, tensors, ast.Variable(variable)), variable, extent)
 
 
-def indexed(description: ast.Description, tensors: Set[str], variable: str) -> ast.Description:
-    """Return a description that reads some tensors at a variable in a new first dimension, still unbound."""
+def indexed(description: ast.Description, tensors: Set[str], place: ast.Expression) -> ast.Description:
+    """Return a description that reads some tensors at a place in a new first dimension.
+
+    Variables of the place may be unbound still.
+    """
 
     def lifted(node: Node) -> Node:
         match node:
             case ast.Element(tensor=tensor, indices=indices) if tensor in tensors:
-                return replace(node, indices=(ast.Variable(variable), *indices))
+                return replace(node, indices=(place, *indices))
             case ast.Extent(tensor=tensor, axis=axis) if tensor in tensors:
                 return replace(node, axis=axis + 1)
             case _:

@@ -16,17 +16,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 
-import numpy as np
-
-from ...analyzer.indices.region import Region, to_region
 from ...errors import GraphError
-from ...operators.kernels.kernel import KernelCall, Run, in_turn, view_of
+from ...operators.kernels.kernel import KernelCall, Run, in_turn
 from ...operators.stages.bound_operator import BoundOperator
 from ...operators.stages.stage import derived
 from ...tdl import ast
 from ...tdl.ast import Reducer
 from ...tdl.traverse import Node, substitute, transform
 from ..graph import Operation
+from .blocks import call_of_block
 from .edit import GraphEdit
 from .lifted import applied, unused, with_first
 
@@ -190,18 +188,4 @@ class ReplicaKernel:
         """Return the call of the given operator that computes one block."""
         lower, upper = (number * self.size + end for end in call.box[self.variable])
         box = {v: (lower, upper) if v == self.variable else call.box[v] for v in self.bound.variables}
-        boxes = np.array([list(box.values())], np.int64)
-        found = self.bound.input_regions(boxes)
-        regions = {name: to_region(found[name][0]) for name in call.inputs}
-        inputs = {
-            name: view_of(array, _within(regions[name], call.regions[name]))
-            for name, array in call.inputs.items()
-        }
-        outputs = (call.outputs[0][place, ...],)
-        return KernelCall(self.bound, box, inputs, regions, outputs, call.workspace)
-
-
-def _within(region: Region, held: Region) -> list[slice]:
-    return [
-        slice(lower - start, upper - start) for (lower, upper), (start, _) in zip(region, held, strict=True)
-    ]
+        return call_of_block(call, self.bound, box, (call.outputs[0][place, ...],))

@@ -8,6 +8,7 @@ from functools import partial
 from ...errors import GraphError
 from ...support.wording import alternatives
 from ..graph import Graph, Role
+from .arrivals import applied_by_arrival, arrivals_tensor
 from .casts import exchange_cast
 from .delays import delayed
 from .edit import GraphEdit
@@ -15,6 +16,7 @@ from .encoders import Cast, Encoder, PowerSgd, Rewrite, TopK
 from .gradients import UpdatingGradient, gradient_of, updating_gradients
 from .parts import rewritten_parts
 from .power_sgd import exchange_factors
+from .pulled import pulled_tensor
 from .replicas import LocalGradients
 from .top_k import exchange_largest
 
@@ -36,10 +38,18 @@ def rewritten(
     local = LocalGradients(edit, workers, samples, terms, {})
     gradients = updating_gradients(graph)
     parameters = {t.name: t.index for t in graph.tensors if t.role is Role.PARAMETER and t.alias is None}
+    by_arrival = [name for name, rewrite in rewrites.items() if rewrite.by_arrival]
+    order = arrivals_tensor(edit, len(by_arrival), workers) if by_arrival else None
     for variable, rewrite in rewrites.items():
         if variable not in parameters:
             raise GraphError(f"the graph has no parameter {variable!r}{alternatives(variable, parameters)}")
-        _rewrite(edit, local, gradient_of(graph, gradients, variable), rewrite)
+        gradient = gradient_of(graph, gradients, variable)
+        if rewrite.by_arrival and order is not None:
+            applied = local.of(gradient.tensor)
+            pulled = pulled_tensor(edit, parameters[variable], workers, samples)
+            applied_by_arrival(edit, applied, gradient, pulled, order, by_arrival.index(variable))
+        else:
+            _rewrite(edit, local, gradient, rewrite)
     return edit.finish()
 
 

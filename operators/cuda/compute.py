@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...errors import OperatorError
+from ..emit.integer_range import fits_64_bits
 from ..emit.kernel import generate
 from ..emit.packing import pack
 from ..kernels.kernel import KernelCall
@@ -43,7 +45,14 @@ def compute(
 
 
 def derived(call: KernelCall, workspace: DeviceWorkspace, *, finite: bool = False) -> tuple[Command, ...]:
-    """Return the launches of the kernel that is generated from the call's description."""
+    """Return the launches of the kernel that is generated from the call's description.
+
+    Raises OperatorError if the kernel would compute an integer that may not fit 64 bits.
+    """
+    if not fits_64_bits(call):
+        raise OperatorError(
+            f"{call.bound.description.name}: an integer may not fit 64 bits; write its factors as floats"
+        )
     inputs: dict[str, Any] = dict(call.inputs)
     outputs: tuple[Any, ...] = call.outputs
     kernel = generate(

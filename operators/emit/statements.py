@@ -26,7 +26,8 @@ _ARITHMETIC = {"+": "{} + {}", "-": "{} - {}", "*": "{} * {}"}
 _FLOORED = {"//": "tofu::floor_quotient({}, {})", "%": "tofu::floor_remainder({}, {})"}
 _COMPARISONS = frozenset(("<", "<=", ">", ">=", "==", "!="))
 _LOGICAL = {"and": "&&", "or": "||"}
-_LARGEST_POWER = 64
+LARGEST_POWER = 64
+"""Powers of integers from here on are computed as floats."""
 
 Key = tuple[object, ...]
 
@@ -164,7 +165,7 @@ class Body:
     def _power(self, node: ast.Binary) -> CppValue:
         base = self.value(node.left)
         match node.right:
-            case ast.Number(value=int(exponent)) if 0 <= exponent < _LARGEST_POWER:
+            case ast.Number(value=int(exponent)) if 0 <= exponent < LARGEST_POWER:
                 kind = common((base,))
                 text = f"tofu::raise({bare(base.number(kind))}, {int(exponent)})"
                 return CppValue(text, kind)

@@ -19,6 +19,7 @@ from ...analyzer.indices.region import Interval
 from ...errors import OperatorError
 from ..derive.steps.layout import CallLayout, address_of, layout_of, template_call
 from ..emit.entry_functions import output_groups
+from ..emit.integer_range import fits_64_bits
 from ..emit.loops import LayoutClass, LoopSource, loop_source
 from ..emit.packing import Struct, packed
 from ..emit.parameters import ParameterStruct, make_parameters
@@ -87,7 +88,7 @@ def generated(call: KernelCall) -> Run | None:
 def _built(bound: Bound, box: tuple[Interval, ...], layout: CallLayout) -> BuiltKernel | None:
     """Return the kernel of calls of this layout; None if NumPy is to compute them."""
     call = template_call(bound, dict(zip(bound.variables, box, strict=True)), layout, layout.templates())
-    if not takes(call):
+    if not takes(call) or not fits_64_bits(call):
         return None
     small = joined(call)
     across = across_memory(small)

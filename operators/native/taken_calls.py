@@ -34,18 +34,24 @@ FAST = frozenset(
 FAST_IN_SINGLE = frozenset(("exp", "log", "log1p", "tanh", "erf", "sigmoid", "softplus"))
 """Functions of which that is so in float32, by `vector_math.h`."""
 
+MOST_NODES = 1000
+"""The largest description of a kernel, in nodes of its tree: a compiler takes a second or two for it."""
+
 MOST_VISITS = 4
 """The largest iteration space of a kernel, as a multiple of the elements of its arrays."""
 
 
 def takes(call: KernelCall) -> bool:
-    """Tell whether the arrays are of types with kernels, hold something, and are as large as the work."""
+    """Tell whether the arrays are of types with kernels, hold something, and are as large as the work, and
+    whether the description is short enough for a compiler."""
     arrays = (*call.inputs.values(), *call.outputs)
     if any(array.dtype.name not in DATA_TYPES or 0 in array.shape for array in arrays):
         return False
     if any(stride % array.itemsize for array in arrays for stride in array.strides):
         return False
     description, box = call.bound.description, call.box
+    if sum(1 for _ in walk(description)) > MOST_NODES:
+        return False
     visits = max(_visits(_bodies(description), box))
     single = not any(array.dtype == np.float64 for array in arrays)
     slow = max(_visits(_slow(description, single), box), default=0)

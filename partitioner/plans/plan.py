@@ -104,8 +104,8 @@ class Plan(PlanRecord, NotebookDisplay):
         return count_bytes(graph, self.layouts, self.strategies, self.factors, versions)
 
     def _check_choices(self, graph: Graph, versions: Mapping[tuple[int, int], ReadCopy]) -> None:
-        """Raise PlanError unless every choice is legal. Objects that choices share are checked once."""
-        checked: set[tuple[int, ...]] = set()
+        """Raise PlanError unless every choice is legal. Equal choices are checked once."""
+        checked: set[object] = set()
         for tensor in graph.tensors:
             layout = self.layouts[tensor.name]
             place = f"tensor {tensor.name!r}"
@@ -114,9 +114,10 @@ class Plan(PlanRecord, NotebookDisplay):
                     f"{place}: the plan splits shape {layout.shape} by {layout.factors}; the graph has shape "
                     f"{tensor.shape} and the plan's factors are {self.factors}"
                 )
-            if (id(layout),) not in checked:
+            if id(layout) not in checked and layout not in checked:
                 layout.check(place)
-                checked.add((id(layout),))
+                checked.add(layout)
+            checked.add(id(layout))
             if tensor.alias is not None:
                 overwritten = graph.tensors[tensor.alias].name
                 other = self.layouts[overwritten]
@@ -127,10 +128,11 @@ class Plan(PlanRecord, NotebookDisplay):
                     )
         for operation in graph.operations:
             form = self.strategies[operation.name]
-            key = id(operation.bound), id(form)
-            if key not in checked:
+            same, equal = (id(operation.bound), id(form)), (operation.bound, form)
+            if same not in checked and equal not in checked:
                 check_strategies(operation.bound, form, self.factors, f"operation {operation.name!r}")
-                checked.add(key)
+                checked.add(equal)
+            checked.add(same)
         check_partial(graph, self.layouts, self.strategies, self.copies, versions)
         self._check_copies(graph, versions)
 

@@ -59,6 +59,8 @@ def test_page(tofu: Tofu) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
+        (["mlp", "--learning-rate", "nan"], "nan is not a finite number"),
+        (["mlp", "--loss-scale", "1e400"], "is not a finite number"),
         (["wresnets"], "did you mean 'wresnet'"),
         (["mlp", "--epochs", "0"], "0 is not in the range"),
         (["mlp", "--learning-rate", "-1"], "-1"),

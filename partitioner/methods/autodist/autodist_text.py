@@ -277,10 +277,7 @@ def _server(message: ProtobufMessage, devices: _Devices) -> _Part:
     if not destination:
         raise PlanError(f"{message.place} lacks reduction_destination; name a device")
     sync = [value for _, value in message.all("sync")]
-    if sync != [True]:
-        raise PlanError(
-            f"{message.place} applies gradients in order of arrival, as sync is not true; write sync: true"
-        )
+    by_arrival = sync != [True]
     proxy = any(value is True for _, value in message.all("local_replication"))
     delay = 0
     for line, late in message.all("staleness"):
@@ -288,7 +285,15 @@ def _server(message: ProtobufMessage, devices: _Devices) -> _Part:
         if not 0 <= late <= DELAY_LIMIT:
             raise PlanError(f"line {line}: staleness is {late}; it must lie between 0 and {DELAY_LIMIT:,}")
         delay = late
-    return _Part(Server(devices.worker(destination), proxy), delay=delay)
+    if by_arrival and delay:
+        raise PlanError(
+            f"{message.place} has a staleness of {delay}, but applies gradients in the order in which they "
+            "arrive, as sync is not true; leave out the staleness, or write sync: true"
+        )
+    worker = devices.worker(destination)
+    if by_arrival:
+        return _Part(Server(worker, by_arrival=True))
+    return _Part(Server(worker, proxy), delay=delay)
 
 
 def _enumerated(

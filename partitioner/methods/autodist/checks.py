@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from itertools import pairwise
 from math import inf, prod
 
+from ....dataflow.rewrites.encoders import NO_REWRITE
 from ....errors import PlanError
 from ....support.wording import alternatives
 from .part_rewrites import check_part_rewrites
@@ -55,8 +56,9 @@ def _check_rewrites(workers: int, strategy: SyncStrategy) -> None:
     replicas = sum(map(len, strategy.groups(workers)))
     if name is not None and replicas < workers:
         raise PlanError(
-            f"variable {name!r} has an encoder, or parts with rewrites of their own, for which all {workers} "
-            f"workers must be replicas, but {replicas} are; leave out the others, or the encoder"
+            f"variable {name!r} has an encoder, parts with their own rewrites, or gradients that are applied "
+            f"as they arrive, for which all {workers} workers must be replicas, but {replicas} are; leave "
+            "out the others, or the rewrite"
         )
 
 
@@ -91,6 +93,7 @@ def check_fits(variable: TrainedVariable, workers: int, groups: Groups, how: Syn
             f"variable {name!r} gets its gradient from factors, so no sum of it is exchanged that an encoder "
             "could change; leave out 'factors' or 'encode'"
         )
+    _check_arrivals(name, how)
     check_rows(variable, how)
     check_part_rewrites(variable, how)
     for part in dict.fromkeys(how.parts):
@@ -99,6 +102,27 @@ def check_fits(variable: TrainedVariable, workers: int, groups: Groups, how: Syn
                 _check_server(name, part, workers, groups)
             case AllReduce():
                 _check_all_reduce(name, part, groups)
+
+
+def _check_arrivals(name: str, how: Synchronisation) -> None:
+    """Raise PlanError if only a part applies gradients by arrival, or if sums of them are asked for."""
+    if not how.by_arrival:
+        return
+    if not all(isinstance(part, Server) and part.by_arrival for part in how.parts):
+        raise PlanError(
+            f"variable {name!r} applies gradients in the order in which they arrive in some parts, and sums "
+            "them in others; write `sync: false` for all parts, or for none"
+        )
+    if any(isinstance(part, Server) and (part.proxy or part.via) for part in how.parts):
+        raise PlanError(
+            f"variable {name!r} applies gradients in the order in which they arrive, so every worker keeps "
+            "what it pulled, and nothing is summed before; leave out `proxy` and `via`"
+        )
+    if how.rewrite != NO_REWRITE or how.part_rewrites or how.factors or how.rows:
+        raise PlanError(
+            f"variable {name!r} applies gradients in the order in which they arrive, so they are not "
+            "encoded, not delayed, not made from factors and not exchanged as rows; leave out one of both"
+        )
 
 
 def _check_cuts(variable: TrainedVariable, how: Synchronisation) -> None:

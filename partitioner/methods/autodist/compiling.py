@@ -21,6 +21,7 @@ from itertools import pairwise
 
 from ....analyzer.indices.region import Region
 from ....dataflow.graph import Graph, Operation, Role
+from ....dataflow.rewrites.arrivals import Arriving, arriving
 from ....dataflow.validate import validate
 from ....errors import PlanError
 from ...costs.movement import Movements
@@ -34,9 +35,10 @@ from ..flexflow.soap import Soap, find_soap
 from .checks import check_strategy
 from .data_parallel import data_parallel
 from .part_rewrites import held_parts
-from .piece_forms import TwoLevels, computed_form, copy_forms, home_form, two_levels
+from .piece_forms import TwoLevels, computed_form, copy_forms, home_form, stacked_form, two_levels
 from .pieces import Held, SyncPiece, cut_in_pieces, is_alone
-from .rewriting import check_base_rewrites, rewrite, rewritten_base
+from .rewriting import rewrite
+from .rewritten_base import check_base_rewrites, rewritten_base
 from .rows import RowForms, row_choices
 from .strategy import AllReduce, Synchronisation, SyncStrategy
 from .uneven import with_shares
@@ -60,7 +62,8 @@ def compile_strategy(graph: Graph, workers: int, strategy: SyncStrategy, base: P
     rewrites = strategy.rewrites
     if base is not None:
         _check_base(graph, workers, base)
-        check_base_rewrites(rewrites)
+        check_base_rewrites(graph, base, rewrites)
+    before = graph
     if rewrites:
         graph = rewrite(graph, workers, strategy)
         variables = {each.tensor.name: each for each in find_variables(graph)}
@@ -72,7 +75,7 @@ def compile_strategy(graph: Graph, workers: int, strategy: SyncStrategy, base: P
             )
         started = data_parallel(graph, workers, tuple(worker for group in groups for worker in group))
     else:
-        started = rewritten_base(base, graph) if rewrites else base
+        started = rewritten_base(base, before, graph, rewrites) if rewrites else base
     made = _Synchronised(graph, started, groups)
     if base is not None:
         made.check_replicas({each.index for variable in variables.values() for each in variable.updates})
@@ -80,7 +83,7 @@ def compile_strategy(graph: Graph, workers: int, strategy: SyncStrategy, base: P
         held = made.held(variable)
         read = made.read(variable)
         how = strategy.variables[name]
-        if base is not None and is_alone(variable.tensor.shape, read, held):
+        if base is not None and not how.by_arrival and is_alone(variable.tensor.shape, read, held):
             if name not in rewrites:
                 continue
             how = Synchronisation((AllReduce(),))
@@ -88,6 +91,8 @@ def compile_strategy(graph: Graph, workers: int, strategy: SyncStrategy, base: P
         made.synchronise(variable, pieces, how.factors or how.rewrite.sums_where_held)
         if how.part_rewrites:
             made.hold_parts(variable, how, pieces)
+        if how.by_arrival:
+            made.receive_one_by_one(variable, pieces)
         if how.rows:
             made.may_exchange_rows(variable, pieces)
     order = made.updates_last(variables.values()) if strategy.updates_last else started.written_order
@@ -200,6 +205,32 @@ class _Synchronised:
         self._operations.update(parts.operations)
         self._operations[parts.joined.name] = self._computed(variable, parts.joined, [0], pieces)
         self._hold(parts.tensors)
+
+    def receive_one_by_one(self, variable: TrainedVariable, pieces: Sequence[SyncPiece]) -> None:
+        """Bring the gradients of all replicas once to where each piece is held, and pick them there.
+
+        The values that replicas pull are picked there, too, and each replica fetches its own.
+        """
+        graph, factors = self._graph, self._base.factors
+        own = {self._index[name] for name in variable.together}
+        (row,) = (each for each in self._arriving if own & {*graph.operations[each.picks[0]].outputs})
+        for number in row.readers:
+            reader = graph.operations[number]
+            uses = [use for touching, use in touched(reader) if graph.roots[touching] in own]
+            self._operations[reader.name] = self._computed(variable, reader, uses, pieces)
+        pull = graph.operations[row.pull].outputs[0]
+        (kept,) = (each for each in graph.operations if pull in each.inputs)
+        (state,) = (graph.tensors[graph.roots[output]] for output in kept.outputs)
+        form = stacked_form(pieces, tuple((0, extent) for extent in state.shape), self._base.workers, factors)
+        picks = tuple(graph.operations[number].name for number in row.picks)
+        self._copies[graph.tensors[row.local].name] = [Copy(form, picks)]
+        by_replica: Form = (0,) * len(factors)
+        self._hold({graph.tensors[pull].name: form, state.name: by_replica})
+        self._operations[kept.name] = (kept.bound.variables[0],) * len(factors)
+
+    @cached_property
+    def _arriving(self) -> tuple[Arriving, ...]:
+        return arriving(self._graph)
 
     def may_exchange_rows(self, variable: TrainedVariable, pieces: Sequence[SyncPiece]) -> None:
         """Keep the choices in which a sparse variable exchanges rows, for `plan_by_rows`."""

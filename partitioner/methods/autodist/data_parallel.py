@@ -9,6 +9,8 @@ No operator is known by its name: samples follow from `find_soap`.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from ....dataflow.graph import Graph, Operation, Role
 from ....errors import PlanError
 from ...layouts.forms import Form, Label, Partial, Spread
@@ -20,8 +22,11 @@ from ..flexflow.soap import Soap, find_soap
 from .rewriting import overwritten_by_samples
 
 
+@lru_cache(maxsize=1)
 def data_parallel(graph: Graph, workers: int, replicas: tuple[int, ...]) -> Plan:
     """Return the plan in which replicas share the samples, and all of them hold all that lasts.
+
+    The last one is kept: builders ask for that of one graph in turn.
 
     Raises PlanError for a batch with fewer samples than there are replicas.
     """

@@ -48,6 +48,12 @@ def home_form(pieces: Sequence[SyncPiece], shape: Region, workers: int, factors:
     return _form([(piece.holders, piece.region) for piece in pieces], shape, workers, factors)
 
 
+def stacked_form(pieces: Sequence[SyncPiece], whole: Region, workers: int, factors: Sequence[int]) -> Form:
+    """Return the form in which a tensor is held that has a value of the variable for each replica."""
+    first = whole[0]
+    return _form([(piece.holders, (first, *piece.region)) for piece in pieces], whole, workers, factors)
+
+
 def copy_forms(
     pieces: Sequence[SyncPiece], whole: Region, workers: int, factors: Sequence[int]
 ) -> list[Form]:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Protocol
 
 from ....dataflow.graph import Graph
 from ....dataflow.merging.merged import merged
 from ....dataflow.rewrites.encoders import NO_REWRITE, Rewrite
 from ....dataflow.rewrites.rewriting import rewritten
-from ....errors import PlanError
-from ...layouts.step_split import Layout
 from ...plans.plan import Plan, require_graph, require_workers
 from ..flexflow.soap import Soap, find_soap
 
@@ -40,32 +37,6 @@ def rewrite(graph: Graph, workers: int, of: Rewriting) -> Graph:
     soap = find_soap(graph, workers)
     terms = frozenset[int]().union(*(decision.terms for decision in soap.decisions))
     return rewritten(graph, workers, changes, soap.batch, terms)
-
-
-def check_base_rewrites(rewrites: Mapping[str, Rewrite]) -> None:
-    """Raise PlanError naming a variable whose rewrite is not for plans on top of a base."""
-    name = next((name for name, each in rewrites.items() if each.of_samples), None)
-    if name is not None:
-        raise PlanError(
-            f"variable {name!r} has an encoder, or parts with rewrites of their own. These take one gradient "
-            "from each worker, of an equal share of the samples, which data parallelism alone makes; leave "
-            "out the base or the encoder. A delay of the whole variable may stay"
-        )
-
-
-def rewritten_base(base: Plan, graph: Graph) -> Plan:
-    """Return a base as a plan for the graph in which gradients are delayed: all workers have what is new."""
-    everywhere = (None,) * len(base.factors)
-    new = [tensor for tensor in graph.tensors if tensor.name not in base.layouts]
-    added = [each.name for each in graph.operations if each.name not in base.strategies]
-    return replace(
-        base,
-        fingerprint=graph.fingerprint,
-        graph=graph,
-        layouts={**base.layouts, **{t.name: Layout(t.shape, everywhere, base.factors) for t in new}},
-        strategies={**base.strategies, **dict.fromkeys(added, everywhere)},
-        written_order=None if base.written_order is None else (*base.written_order, *added),
-    )
 
 
 def overwritten_by_samples(soap: Soap) -> Iterator[int]:

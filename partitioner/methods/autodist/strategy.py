@@ -39,6 +39,12 @@ class Server:
     via: tuple[int, ...] = ()
     """For each group of replicas the worker that sums its gradients, and keeps a copy of the part for it."""
 
+    by_arrival: bool = False
+    """Whether it applies each gradient by itself, in the order in which they arrive, and never sums them.
+
+    Every worker then keeps what it pulled after its own gradient, and reads that.
+    """
+
 
 Synchroniser = AllReduce | Server
 
@@ -93,8 +99,15 @@ class Synchronisation:
                 return cuts
 
     @property
+    def by_arrival(self) -> bool:
+        """Tell whether a server applies gradients in the order in which they arrive."""
+        return any(isinstance(part, Server) and part.by_arrival for part in self.parts)
+
+    @property
     def whole_rewrite(self) -> Rewrite:
-        """Return the rewrite of the gradient, with those of parts."""
+        """Return the rewrite of the gradient, with those of parts and what servers apply by arrival."""
+        if self.by_arrival:
+            return replace(self.rewrite, by_arrival=True)
         if not self.part_rewrites:
             return self.rewrite
         (cut,) = self.cuts

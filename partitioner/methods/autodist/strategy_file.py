@@ -103,6 +103,8 @@ def _written_part(part: Synchroniser) -> dict[str, object]:
             others: dict[str, object] = {"order": list(order)} if order else {}
             others.update({"tree": TWO_LEVEL} if two_level else {})
             return {"sync": "all-reduce", "group": group, **others}
+        case Server(worker=worker, by_arrival=True):
+            return {"sync": False, "worker": worker}
         case Server(worker=worker, proxy=proxy, via=via):
             return {"sync": "ps", "worker": worker, "proxy": proxy, **({"via": list(via)} if via else {})}
 
@@ -309,11 +311,8 @@ class _OfVariable:
         if "sync" not in entries:
             raise PlanError(f"{place} lacks 'sync'; write one of {', '.join(SYNCHRONISERS)}")
         if entries["sync"] is False:
-            raise PlanError(
-                f"{place.key('sync')} is false, but gradients are never applied in the order in which they "
-                f"arrive: an iteration has one order; write {' or '.join(SYNCHRONISERS)} and, for later "
-                "gradients, a delay"
-            )
+            expect_keys(entries, ("sync", "worker"), place)
+            return Server(self.names.worker(entries["worker"], place.key("worker")), by_arrival=True)
         sync = typed(entries["sync"], str, place.key("sync"))
         match sync:
             case "all-reduce":

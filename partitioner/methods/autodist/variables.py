@@ -73,7 +73,7 @@ def _updates(graph: Graph) -> dict[int, int]:
 
     Later operations come first, so that an accumulator is known by the update that reads it.
     """
-    roots = graph.roots
+    roots = _roots(graph)
     owner: dict[int, int] = {root: root for root in set(roots) if graph.tensors[root].role is Role.PARAMETER}
     found: dict[int, int] = {}
     pending = [each for each in reversed(graph.operations) if each.phase is Phase.UPDATE]
@@ -95,6 +95,23 @@ def _updates(graph: Graph) -> dict[int, int]:
                         owner.setdefault(roots[tensor], owners[0])
         pending = [each for each in pending if each.index not in found]
     return dict(sorted(found.items()))
+
+
+def _roots(graph: Graph) -> list[int]:
+    """Return for each tensor the one that it is, overwrites, or is another value of.
+
+    A tensor that an update makes from one that lasts, and of its shape, is another value of it.
+    """
+    roots = list(graph.roots)
+    for operation in graph.operations:
+        if operation.phase is not Phase.UPDATE:
+            continue
+        for output in operation.outputs:
+            if graph.tensors[output].alias is None:
+                shape = graph.tensors[output].shape
+                same = (roots[t] for t in operation.inputs if graph.tensors[t].shape == shape)
+                roots[output] = next((t for t in same if graph.tensors[t].role in LASTING), output)
+    return roots
 
 
 def _chosen_by_data(graph: Graph) -> Iterator[int]:

@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import lru_cache
 
 from ....analyzer.bind.bound import Bound
 from ....dataflow.graph import Graph, Operation, Phase, Role
@@ -98,8 +99,9 @@ class Soap:
     """The dimensions that the variables of each operation index."""
 
 
+@lru_cache(maxsize=1)
 def find_soap(graph: Graph, workers: int, sums: bool = False) -> Soap:
-    """Return the SOAP space of a graph."""
+    """Return the SOAP space of a graph. The last one is kept: methods ask for that of one graph in turn."""
     return _Finder(graph, workers, sums).run()
 
 

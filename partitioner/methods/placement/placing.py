@@ -114,19 +114,23 @@ class Placing:
         return self._timed(self._sharing_more(schedule, memory, memory.nbytes, spare))
 
     def fitting_tighter(self, schedule: NodeSchedule, spare: int = 0) -> Plan:
-        """Return the plan of a placement as `fitting` does; if that finds none, by moves for tighter limits.
+        """Return the plan of a placement as `fitting` does; if that finds none, by further moves.
 
-        So a larger limit is not refused if a smaller one leads to a plan. Raises PlanError if none does.
+        Nodes run in the graph's order then, which holds less at once than one that keeps all workers busy.
+        Moves for tighter limits are tried as well, so that a larger limit is not refused if a smaller one
+        leads to a plan. Raises PlanError if none does.
         """
         memory = self._asked.memory
         if memory is None:
             return self.plan(schedule)
         refused: PlanError | None = None
+        in_turn = replace(schedule, order=np.arange(self.whole.count))
         for limit in (memory.nbytes, *tighter_limits(memory.nbytes)):
-            try:
-                return self._timed(self._sharing_more(schedule, memory, limit, spare))
-            except PlanError as error:
-                refused = refused or error
+            for each in (schedule, in_turn):
+                try:
+                    return self._timed(self._sharing_more(each, memory, limit, spare))
+                except PlanError as error:
+                    refused = refused or error
         assert refused is not None
         raise refused
 

@@ -91,6 +91,7 @@ def test_an_update_writes_over_what_it_reads() -> None:
         assert array.tobytes() == right.tobytes()
 
 
+MANY = " + ".join(["maximum(a[i, j], 1)"] * 50)
 NOT_TAKEN = {
     "product of matrices": (
         "def f(a, b):\n    return lambda i, j: Sum(lambda k: a[i, k] * b[k, j])",
@@ -103,6 +104,10 @@ NOT_TAKEN = {
         (64, 64),
     ),
     "remainder": ("def f(a):\n    return lambda i, j=a.shape[1]: a[i, (j + 7) % a.shape[1]]", (80, 80)),
+    "long expression": (
+        f"def f(a):\n    return lambda i, j: {' * '.join([f'({MANY})'] * 5)}",
+        (80, 80),
+    ),
     "slow function": ("def f(a):\n    return lambda i, j: sin(a[i, j])", (80, 80)),
 }
 

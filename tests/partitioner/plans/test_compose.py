@@ -166,3 +166,26 @@ def test_plan_files_keep_all_of_it(graph: Any, tmp_path: Any) -> None:
     plan.save(tmp_path / "plan.json")
     assert Plan.load(tmp_path / "plan.json") == plan
     plan.verify(graph)
+
+
+def test_equal_choices_are_checked_once_and_others_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = tofu.models.get("lstm", batch=8, steps=3, hidden=16).training_graph()
+    operations = {operation.name: Spread(((None, 2),), (0, 1)) for operation in graph.operations}
+    tensors = {tensor.name: Spread(((None, 2),), (0, 1)) for tensor in graph.tensors if tensor.alias is None}
+    plan = compose(graph, 2, operations, tensors)
+    checked: list[Any] = []
+    own = tofu.partitioner.plans.plan.check_strategies
+
+    def check(bound: Any, form: Any, factors: Any, place: str) -> None:
+        checked.append((bound, form))
+        own(bound, form, factors, place)
+
+    monkeypatch.setattr(tofu.partitioner.plans.plan, "check_strategies", check)
+    plan.check_forms(graph)
+    assert len(checked) == len({operation.bound for operation in graph.operations}) < len(graph.operations)
+    last = next(
+        o for o in reversed(graph.operations) if sum(p.bound == o.bound for p in graph.operations) > 1
+    )
+    bad = dataclasses.replace(plan, strategies={**plan.strategies, last.name: Spread((("no", 2),), (0, 1))})
+    with pytest.raises(PlanError, match=re.escape(f"operation {last.name!r}")):
+        bad.check_forms(graph)

@@ -56,7 +56,9 @@ def test_the_only_part_is_the_whole() -> None:
     ("entry", "message"),
     [
         ("{sync: all-reduce, encode: int8}", r"\['\*'\].encode.type is 'int8'; there are: float16, bfloat16"),
-        ("{sync: false}", "sync is false, but gradients are never applied in the order .* all-reduce or ps"),
+        ("{sync: false}", r"\['\*'\] lacks 'worker'"),
+        ("{sync: false, worker: 0, proxy: true}", "unknown key 'proxy'"),
+        ("{sync: false, worker: 0, delay: 1}", "so they are not encoded, not delayed"),
         ("{sync: all-reduce, encode: 16}", r"\['\*'\].encode is 16; it must be an object"),
         ("{sync: all-reduce, encode: {feedback: true}}", "encode lacks 'type'"),
         ("{sync: all-reduce, encode: {type: float16, feedback: 1}}", "feedback is 1; it must be true or"),

@@ -167,8 +167,10 @@ def served(text: str) -> str:
         (bias(f"{PLAIN} PSSynchronizer {{ }}"), "line 9: node_config has 2 synchronizers"),
         (bias(f"{PLAIN} staleness: 1"), "line 11: node_config has an unknown field 'staleness'"),
         (bias("PSSynchronizer { sync: true }"), "line 11: PSSynchronizer lacks reduction_destination"),
-        (served(""), "line 11: PSSynchronizer applies gradients in order of arrival, .* write sync: true"),
-        (served("sync: false"), "applies gradients in order of arrival"),
+        (
+            served("staleness: 2"),
+            "line 11: PSSynchronizer has a staleness of 2, but applies gradients in the or",
+        ),
         (served("sync: true staleness: -2"), "line 11: staleness is -2; it must lie between 0 and 1,024"),
         (served("sync: true proxy: true"), "line 11: PSSynchronizer has an unknown field 'proxy'"),
         (served("sync: 1"), "line 11: sync is 1; it must be true or false"),

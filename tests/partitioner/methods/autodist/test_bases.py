@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from functools import cache
 
@@ -11,12 +12,18 @@ from hypothesis import strategies as st
 
 import tofu
 from tofu.dataflow.graph import Graph, Phase
-from tofu.dataflow.rewrites.encoders import Cast, Rewrite
+from tofu.dataflow.rewrites.encoders import Cast, PowerSgd, Rewrite, TopK
 from tofu.errors import PlanError
 from tofu.partitioner import Plan
 from tofu.partitioner.methods.autodist.builders import all_reduce, ps, ps_load_balancing
 from tofu.partitioner.methods.autodist.compiling import compile_strategy
-from tofu.partitioner.methods.autodist.strategy import AllReduce, Server, Synchronisation, SyncStrategy
+from tofu.partitioner.methods.autodist.strategy import (
+    AllReduce,
+    Partition,
+    Server,
+    Synchronisation,
+    SyncStrategy,
+)
 from tofu.partitioner.methods.autodist.variables import find_variables
 from tofu.partitioner.plans.compose import compose
 from tofu.plans import Copy, Spread
@@ -183,12 +190,68 @@ def test_a_variable_in_one_place_is_delayed_there() -> None:
     require_bits(late(graph, 3, apart, None), late_on_one_worker(1))
 
 
-def test_encoders_need_a_gradient_of_each_worker() -> None:
+REWRITES = (
+    Synchronisation((AllReduce(),), rewrite=Rewrite(Cast("bfloat16", True), 1)),
+    Synchronisation((AllReduce(),), rewrite=Rewrite(TopK(3))),
+    Synchronisation((Server(2),), rewrite=Rewrite(PowerSgd(2))),
+    Synchronisation((Server(2, by_arrival=True),)),
+    Synchronisation(
+        (Server(2), AllReduce()),
+        Partition(0, (1,)),
+        part_rewrites=(Rewrite(Cast("float16")), Rewrite(delay=1)),
+    ),
+)
+
+
+@pytest.mark.parametrize("how", REWRITES)
+@pytest.mark.parametrize("method", ["data-parallel", "zero-3"])
+def test_encoders_go_with_bases_that_split_samples(how: Synchronisation, method: str) -> None:
+    """The plan moves for the encoded variable what it moves without a base."""
+    graph = training("perceptron")
+    variables = {**all_reduce(graph, WORKERS).variables, "fc1_weight": how}
+    started = base("perceptron", method)
+    plan = compile_strategy(graph, WORKERS, SyncStrategy(variables), started)
+    assert plan.graph is not None
+    tofu.verify(plan.graph, plan)
+    alone = compile_strategy(graph, WORKERS, SyncStrategy(variables))
+    assert plan.cost_bytes == alone.cost_bytes
+    ordered = replace(started, written_order=tuple(started.strategies))
+    in_order = compile_strategy(graph, WORKERS, SyncStrategy(variables), ordered)
+    assert in_order.graph is not None
+    tofu.verify(in_order.graph, in_order)
+    assert in_order.cost_bytes == alone.cost_bytes
+
+
+@pytest.mark.parametrize(("network", "method"), PAIRS)
+def test_encoders_need_a_gradient_of_each_worker(network: str, method: str) -> None:
+    """A variable whose gradient the base makes otherwise is refused, with what the base does instead."""
+    graph = training(network)
+    plain = all_reduce(graph, WORKERS).variables
+    started = base(network, method)
+    splits_samples = method in ("data-parallel", "zero-3")
+    for name in plain:
+        how = Synchronisation((AllReduce(),), rewrite=Rewrite(Cast("bfloat16"), 1))
+        strategy = SyncStrategy({**plain, name: how})
+        refused = ""
+        try:
+            plan = compile_strategy(graph, WORKERS, strategy, started)
+        except PlanError as error:
+            refused = str(error)
+        if refused:
+            assert not splits_samples
+            assert re.search(f"variable '{name}' has an encoder, .*, but (the base|'.*' does not)", refused)
+        else:
+            assert method != "megatron:tp4"
+            assert plan.graph is not None
+            tofu.verify(plan.graph, plan)
+
+
+def test_encoders_are_not_for_whole_operations_on_one_worker() -> None:
     graph = training("perceptron")
     encoded = Synchronisation((AllReduce(),), rewrite=Rewrite(Cast("bfloat16"), 1))
     strategy = SyncStrategy(dict.fromkeys(parameter_shapes(graph), encoded))
-    with pytest.raises(PlanError, match=r"'fc1_weight' has an encoder, .* data parallelism alone makes"):
-        compile_strategy(graph, WORKERS, strategy, base("perceptron", "recursive"))
+    with pytest.raises(PlanError, match=r"'fc1_weight' .* on worker 0 alone, so no gradient is exchanged"):
+        compile_strategy(graph, WORKERS, replace(strategy, replicas=()), placed(graph))
     with pytest.raises(PlanError, match="all 4 workers must be replicas, but 2 are"):
         compile_strategy(graph, WORKERS, replace(strategy, replicas=((0, 2),)))
 

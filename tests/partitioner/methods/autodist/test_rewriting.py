@@ -97,6 +97,14 @@ def test_casts_equal_a_recurrence(
         assert (found[-1] != recurrence(workers, Casting(workers, dtype, False))[-1]).any()
 
 
+def test_casts_on_top_of_a_plan_equal_a_recurrence() -> None:
+    graph = linear()
+    how = Synchronisation((Server(2),), None, Rewrite(Cast("bfloat16", True), 1))
+    base = tofu.partition(graph, 4, "zero-3")
+    found = learned(compile_strategy(graph, 4, SyncStrategy({"fc_weight": how}), base))
+    require_equal(found, recurrence(4, Casting(4, "bfloat16", True), 1))
+
+
 @pytest.mark.parametrize("how", [None, MIXED])
 @pytest.mark.parametrize("delay", [1, 2, 3])
 def test_delays_equal_a_recurrence(delay: int, how: Synchronisation | None) -> None:

@@ -80,3 +80,11 @@ def test_the_gradients_of_a_parameter_that_are_added_are_one_decision() -> None:
         first: Dimension = decision.dimensions[0]
         assert first.kind is Kind.SAMPLE
         assert first.labels.count(Partial()) == steps - 1
+
+
+def test_the_space_of_a_graph_is_found_once() -> None:
+    graph, other = graph_of("mlp"), graph_of("lenet")
+    found = find_soap(graph, 4)
+    assert find_soap(graph, 4) is found
+    assert find_soap(graph, 2).workers == 2
+    assert find_soap(other, 2).graph is other
