@@ -1,4 +1,4 @@
-"""What each move and start of `anneal` adds: its plans with all of them, and without one.
+"""The plans of `anneal` with all of its moves and starts, and without one of them.
 
 python -m benchmarks.anneal_moves [--model AlexNet --devices 16] [--proposals 40]
                                   [--save benchmarks/results/anneal_moves.json]
