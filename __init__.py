@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from .importers.torch import from_torch, to_torch
     from .operators.audit import audit
     from .operators.declare import Max, Min, Opaque, Prod, Reducer, Sum, load, op, parse
+    from .operators.stages.differentiable import Differentiable
     from .partitioner import Plan, explain, lower
     from .partitioner.checking.check_plan import verify
     from .runtime.data import ArrayIterator, Batch, Batches
@@ -59,6 +60,7 @@ _HOMES = {
     **dict.fromkeys(
         ("op", "parse", "load", "Sum", "Max", "Min", "Prod", "Reducer", "Opaque"), "operators.declare"
     ),
+    "Differentiable": "operators.stages.differentiable",
     **dict.fromkeys(("lower", "Plan", "explain"), "partitioner"),
     **dict.fromkeys(
         ("Module", "Context", "cpu", "distributed", "frontier", "gpu", "partition", "place", "score"), "api"
@@ -112,6 +114,7 @@ __all__ = [
     "Context",
     "DataError",
     "DescriptionError",
+    "Differentiable",
     "ExecutionError",
     "Executor",
     "GraphError",

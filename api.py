@@ -30,7 +30,14 @@ from .partitioner import (
 from .partitioner.lowering.arenas import Arenas
 from .partitioner.methods.autodist.rewriting import rewrite
 from .partitioner.methods.frontier import WHOLE, Frontier, Measured, Measures, find_frontier
-from .partitioner.methods.limit import Limit, parse_limit
+from .partitioner.methods.limit import (
+    Limit,
+    SameLimit,
+    highest_limit,
+    parse_limit,
+    parse_same_limit,
+    worker_limits,
+)
 from .partitioner.methods.manual import Layouts
 from .partitioner.methods.merged_plans import better_merged
 from .partitioner.methods.method import Search, find_method
@@ -135,7 +142,7 @@ def partition(
     `memory` is the most that a worker may hold, in bytes or as text such as `12GB`: its arena and the
     workspace of the processor's kernels. If the best plan takes more, the search puts prices on what is held
     and returns the best plan found that fits, with a bound for plans that do. Without `memory`, the limit is
-    the memory of the machine's devices; if that is not known either, arenas may be 15% larger than that of
+    what each worker's device has; if that is not known either, arenas may be 15% larger than that of
     the refined plan that replicates nothing. `unlimited` frees memory.
 
     Raises PlanError for an unknown method, for constraints that clash or that the method cannot take, or if
@@ -171,7 +178,7 @@ def partition(
         fitting = search_within(graph, workers, settings, limit)
     plan = fitting.plan
     graph = graph_of(plan)
-    refused = None if limit == "unlimited" or limit is None else refusal(graph, fitting, limit)
+    refused = refusal(graph, fitting, limit)
     if refused is not None:
         raise PlanError(refused)
     if found is None or not found.kinds or plan.step_seconds is not None:
@@ -185,14 +192,19 @@ def search_within(graph: Graph, workers: int, settings: SearchSettings, limit: L
     For the objective `step-time`, one more plan moves few bytes. Both are simulated, and the faster one that
     fits is returned.
     """
+    highest, withheld = highest_limit(limit, workers)
     if settings.merge:
-        return better_merged(graph, limit, lambda each: _search_within(each, workers, settings, limit))
-    return _search_within(graph, workers, settings, limit)
+        return better_merged(
+            graph, highest, lambda each: _search_within(each, workers, settings, highest, withheld)
+        )
+    return _search_within(graph, workers, settings, highest, withheld)
 
 
-def _search_within(graph: Graph, workers: int, settings: SearchSettings, limit: Limit) -> Fitting:
-    """Find a plan within a limit for this very graph."""
-    needs = needs_of(graph)
+def _search_within(
+    graph: Graph, workers: int, settings: SearchSettings, limit: SameLimit, withheld: tuple[int, ...]
+) -> Fitting:
+    """Find a plan within a limit for this very graph, if bytes are withheld from workers."""
+    needs = needs_of(graph, withheld)
     found = find_plan_within(graph, workers, settings, limit, needs)
     if settings.objective != "step-time":
         return found
@@ -217,14 +229,16 @@ def search_fewest(graph: Graph, settings: SearchSettings, limit: Limit, machine:
     Numbers for which no plan can fit are passed over without a search, and so are those that do not divide
     the machine's levels. Raises PlanError without a limit, or if no plan is found that fits.
     """
-    if not isinstance(limit, int):
+    if worker_limits(limit, 1) is None:
         raise PlanError(
             "the fewest workers are those whose plan fits a limit of memory; give one, such as 12GB"
         )
     most = MOST_TRIED if machine is None else len(machine.worker_devices or machine.devices)
     live = LiveBytes.of(build_problem(graph))
     for workers in range(1, most + 1):
-        if live.least_bytes(workers) > limit:
+        limits = worker_limits(limit, workers)
+        assert limits is not None
+        if live.least_bytes(workers) > max(limits):
             continue
         try:
             found = search_within(graph, workers, settings, limit)
@@ -232,9 +246,10 @@ def search_fewest(graph: Graph, settings: SearchSettings, limit: Limit, machine:
             continue
         if refusal(graph_of(found.plan), found, limit) is None:
             return found
+    highest, _ = highest_limit(limit, most)
     raise PlanError(
-        f"no plan was found that fits {limit:,} bytes on up to {most} workers; each of {most} needs at least "
-        f"{live.least_bytes(most):,} bytes (proven)"
+        f"no plan was found that fits {highest:,} bytes on up to {most} workers; each of {most} needs at "
+        f"least {live.least_bytes(most):,} bytes (proven)"
     )
 
 
@@ -287,7 +302,8 @@ def frontier(
         return lambda plan: Measured(simulation(graph, plan, found).seconds, arenas.largest(plan))
 
     measures = Measures(measuring, task_times(graph, found, workers))
-    limit_bytes = limit if isinstance(limit, int) else None
+    limits = worker_limits(limit, workers)
+    limit_bytes = None if limits is None else min(limits)
     space = replace(WHOLE, keep=keep, replicate=replicate)
     search = find_frontier if cost_model == "simulated" else find_modelled_frontier
     return search(graph, workers, found, method, measures, limit_bytes, recompute, space)
@@ -318,7 +334,7 @@ def place(
     found = load_machine(machine) if isinstance(machine, str) else machine
     if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
         raise PlanError(f"the number of workers is {workers!r}; give a positive number")
-    limit = parse_limit(memory, "memory", None)
+    limit = parse_limit(memory, "memory", found)
     plain = from_networkx(graph, kinds_of(found, workers))
     return place_graph(plain, found, workers, limit)
 
@@ -360,9 +376,10 @@ def score(
     return score_graph(graph, placements, mesh, machine)
 
 
-def needs_of(graph: Graph) -> Needs:
+def needs_of(graph: Graph, withheld: tuple[int, ...] = ()) -> Needs:
     """Return the memory that plans of a graph need: arenas, and the workspace of the processor's kernels.
 
+    `withheld` are the bytes that each worker lacks of the highest limit.
     Raises GraphError for a value that is not a graph.
     """
     require_graph(graph)
@@ -370,22 +387,28 @@ def needs_of(graph: Graph) -> Needs:
 
     def workspace(plan: Plan) -> int:
         needed = footprint(lower(graph, plan), scratch)
-        return needed.peak_bytes - max(needed.arena_bytes)
+        lacking = withheld or (0,) * plan.workers
+        arenas = tuple(map(sum, zip(needed.arena_bytes, lacking, strict=True)))
+        return replace(needed, arena_bytes=arenas).peak_bytes - max(arenas)
 
-    return Needs(Arenas(graph).largest, workspace, partial(scratch.alone_bytes, graph))
+    arena = partial(Arenas(graph).largest, withheld=withheld)
+    return Needs(arena, workspace, partial(scratch.alone_bytes, graph), withheld)
 
 
-def refusal(graph: Graph, found: Fitting, limit_bytes: int) -> str | None:
+def refusal(graph: Graph, found: Fitting, limit: Limit) -> str | None:
     """Return why a plan does not fit, and what is proven of the plans of its space; None if it fits."""
+    limits = worker_limits(limit, found.plan.workers)
+    if limits is None:
+        return None
     programs = lower(graph, found.plan)
     memory = plan_memory(programs)
-    refused = shortfall(memory, limit_bytes)
+    refused = shortfall(memory, limits)
     if refused is None:
-        refused = shortfall(memory, limit_bytes, footprint(programs).workspace_bytes)
+        refused = shortfall(memory, limits, footprint(programs).workspace_bytes)
     if refused is None:
         return None
     space, least = replace(found.plan.space, memory_bytes=None), found.least_bytes
-    if least > limit_bytes:
+    if least > max(limits):
         return f"{refused}; plans that {space} need at least {least:,} bytes (proven)"
     return (
         f"{refused}; no plan was found that fits, but it is only proven that plans that {space} need at "
@@ -431,7 +454,7 @@ class Module(module.TrainableModule):
         merge: bool = False,
     ) -> None:
         self._merge = merge
-        self._limit = parse_limit(memory, "memory", None)
+        self._limit = parse_same_limit(memory, "memory")
         super().__init__(
             symbol,
             context,

@@ -67,7 +67,7 @@ PAPER: dict[str, dict[int, int]] = {
 }
 """The largest batches of table 4, by devices."""
 
-MOST = 1 << 15
+MOST = 1 << 18
 
 
 def limits() -> Iterator[dict[str, Any]]:
@@ -127,7 +127,7 @@ def _within(
 ) -> dict[str, Any]:
     limited = Placing(asked_for(graph, devices, arenas, limit), devices)
     try:
-        plan = limited.fitting(schedule)
+        plan = limited.fitting_tighter(schedule)
     except PlanError as error:
         return {"fits": False, "why": str(error)[:150], "least_bytes": least(limited)}
     shared = sum(len(tasks) > 1 for tasks in plan.tasks.values())

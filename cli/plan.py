@@ -151,8 +151,8 @@ GROUPS = {
 )
 @click.option(
     "--memory",
-    help="Memory of each device, such as 12GB, or unlimited. If left out, the machine's; without a "
-    "machine, 15% more than plans need that replicate nothing.",
+    help="Memory of each device, such as 12GB, or unlimited. If left out, what each worker's device has; "
+    "without a machine, 15% more than plans need that replicate nothing.",
 )
 @click.option(
     "--front", is_flag=True, help="Also print bytes against memory; it takes several times as long."

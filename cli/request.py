@@ -150,7 +150,7 @@ class Request:
         from ..api import refusal
         from ..errors import PlanError
 
-        refused = refusal(graph, found, self.limit) if isinstance(self.limit, int) else None
+        refused = refusal(graph, found, self.limit)
         if refused is not None:
             raise PlanError(refused)
 
@@ -165,6 +165,7 @@ class Request:
     def facts(self, programs: PartitionedGraph, timeline: Timeline | None, found: Fitting) -> dict[str, Any]:
         """Return what there is to say of a plan beyond its bytes, as `--json` prints it."""
         from ..partitioner.costs.traffic import traffic
+        from ..partitioner.methods.limit import worker_limits
 
         facts: dict[str, Any] = {}
         if self.settings.constraints:
@@ -191,12 +192,15 @@ class Request:
             facts["transfer_seconds"] = crossing.transfer_seconds
         facts["step_seconds"] = None if timeline is None else timeline.seconds
         facts["step_bound_seconds"] = None if timeline is None else timeline.bound_seconds
-        if isinstance(self.limit, int):
-            facts["device_memory_bytes"] = self.limit
-            facts["fits"] = found.peak_bytes <= self.limit
+        limits = worker_limits(self.limit, programs.workers)
+        if limits is not None:
+            facts["device_memory_bytes"] = min(limits)
+            facts["fits"] = found.peak_bytes <= max(limits)
+            if min(limits) < max(limits):
+                facts["memory_limit_bytes_per_worker"] = list(limits)
         facts["workspace_bytes_per_worker"] = found.workspace_bytes
         facts["memory_limit_bytes"] = found.plan.space.memory_bytes
-        if found.larger is not None:
+        if found.larger is not None and "memory_limit_bytes_per_worker" not in facts:
             facts["more_memory"] = point(found.larger)
         return facts
 

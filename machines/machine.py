@@ -8,6 +8,7 @@ differ. It uses the links of both devices' groups at that level and at all level
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -55,7 +56,7 @@ class Machine:
     """`groups[level][device]` numbers the device's group; groups of the last level are single devices."""
 
     memory_bytes: int | None = None
-    """The memory of each device; None if the machine's file does not state it."""
+    """The memory of each device, the least if they differ; None if the machine's file does not state it."""
 
     kinds: tuple[DeviceKind, ...] = ()
     """The kind of each device; none if the machine's file does not say how fast they are."""
@@ -77,6 +78,9 @@ class Machine:
     profile: Profile | None = None
     """Measured times of instructions; None if there are none."""
 
+    memories: tuple[int, ...] = ()
+    """The memory of each device, in bytes, if they differ; else none."""
+
     def devices_of(self, workers: int) -> tuple[int, ...]:
         """Return the device of each worker.
 
@@ -86,6 +90,18 @@ class Machine:
         if self._shares_evenly and workers > count:
             return tuple(worker * count // workers for worker in range(workers))
         return (self.worker_devices or tuple(range(count)))[:workers]
+
+    def memory_of(self, workers: int) -> tuple[int, ...] | None:
+        """Return the memory that devices give to each worker; None if the machine's file does not state it.
+
+        Workers that share a device share its memory evenly.
+        """
+        if self.memory_bytes is None:
+            return None
+        devices = self.devices_of(workers)
+        each = [self.memories[device] if self.memories else self.memory_bytes for device in devices]
+        sharing = Counter(devices)
+        return tuple(nbytes // sharing[device] for nbytes, device in zip(each, devices, strict=True))
 
     @property
     def _shares_evenly(self) -> bool:
@@ -226,6 +242,7 @@ def several(machine: Machine, count: int) -> Machine:
         devices=tuple(f"node{node}.{name}" for node in range(count) for name in machine.devices),
         groups=tuple(groups),
         kinds=machine.kinds * count,
+        memories=machine.memories * count,
         worker_devices=tuple(node * size + d for node in range(count) for d in machine.worker_devices),
         network=None,
     )

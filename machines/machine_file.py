@@ -105,9 +105,11 @@ def decode_machine(value: object) -> Machine:
     tree.add(entry["devices"], 0, "devices")
     kinds = _kinds_of(tree, entry)
     memory = int(quantity(entry["memory"], "memory")) if "memory" in entry else None
+    memories: tuple[int, ...] = ()
     if memory is None:
-        known = [kind.memory_bytes for kind in kinds if kind.memory_bytes is not None]
+        known = tuple(kind.memory_bytes for kind in kinds if kind.memory_bytes is not None)
         memory = min(known) if known and len(known) == len(kinds) else None
+        memories = known if memory is not None and max(known) > memory else ()
     return Machine(
         _name(entry["machine"], "machine"),
         levels,
@@ -119,6 +121,7 @@ def decode_machine(value: object) -> Machine:
         _workers(entry["workers"], tree.devices) if "workers" in entry else (),
         _flag(entry.get("link_per_pair", False), "link_per_pair"),
         _network(entry["network"]) if "network" in entry else None,
+        memories=memories,
     )
 
 

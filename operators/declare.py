@@ -14,7 +14,9 @@ from ..errors import DescriptionError, OperatorError
 from ..support.opened_files import open_regular
 from ..support.wording import suggestion
 from ..tdl import Max, Min, Opaque, Prod, Reducer, Sum, ast
+from ..tdl.choices import choices_of, chosen
 from ..tdl.syntax.layout import MAX_BYTES
+from .callables import Callables
 from .kernels.kernel import Kernel, check_kernel
 from .operator import Operator
 from .stages.attributes import Attributes, AttributeSpec, AttributeType
@@ -58,7 +60,7 @@ def op(
 
     def described(function: Callable[..., Any]) -> Operator:
         text, origin, first_line = tdl.op_location(function)
-        description = tdl.parse(text, origin, first_line, callables=_texts(operators))
+        description = tdl.parse(text, origin, first_line, callables=Callables(operators))
         return operator_of(description, opaque, kernel)
 
     return described if function is None else described(function)
@@ -76,17 +78,17 @@ def parse(
     """Return the operator that a text describes, with the functions behind its `Opaque()` names.
 
     Of several descriptions it is the last one, or the one that `name` says. A description may call those
-    above it, and `operators` by the names under which they are given.
+    above it, `operators` by the names under which they are given, and operators of the library.
 
     `kernel` computes the last stage on the processor in place of the derived kernel; `tofu.audit` holds it
     against the text. Raises DescriptionError, and OperatorError for a function that the text does not
-    declare, a name that it does not have, an operator without a text, or a kernel that cannot be one.
+    declare, a name that it does not have, or a kernel that cannot be one.
     """
     if not isinstance(text, str):
         raise DescriptionError(
             f"a description must be text, found {text!r}; use tofu.op for a function, tofu.load for a file"
         )
-    found = tdl.parse_all(text, origin, callables=_texts(operators))
+    found = tdl.parse_all(text, origin, callables=Callables(operators))
     return operator_of(found[-1] if name is None else _named(found, name, origin), opaque, kernel)
 
 
@@ -126,19 +128,6 @@ def _named(found: Sequence[ast.Description], name: str, origin: str) -> ast.Desc
     return by_name[name]
 
 
-def _texts(operators: Mapping[str, Operator]) -> Mapping[str, ast.Description]:
-    """Return the descriptions of operators that a text may call. Raises OperatorError."""
-    found = {}
-    for name, operator in operators.items():
-        if not isinstance(operator, Operator) or operator.written is None:
-            raise OperatorError(
-                f"{name}={operator!r} cannot be called by a description; give what tofu.parse, tofu.load or "
-                "@tofu.op returns, since descriptions of the library depend on ranks and attributes"
-            )
-        found[name] = operator.written
-    return found
-
-
 RESERVED = ("attr", "name", "training")
 """The names of arguments of `tofu.sym.apply` and `Operator.bind` that are given next to attributes."""
 
@@ -166,7 +155,7 @@ def operator_of(
         )
     if kernel is not None:
         check_kernel(description.name, kernel)
-    else:
+    elif not choices_of(description):
         description = with_stages(description)
     names = description.tensor_names
     count = len(description.outputs)
@@ -174,7 +163,7 @@ def operator_of(
         name=description.name,
         definition=Fixed(_Described(description, tuple(opaque.items()), kernel)),
         argument_names=_Always(names),
-        specs=tuple(_spec(parameter) for parameter in description.attributes),
+        specs=tuple(_spec(each, choices_of(description)) for each in description.attributes),
         output_count=_Always(count),
         written=description,
     )
@@ -199,10 +188,18 @@ class _Described:
     kernel: Kernel | None
 
     def __call__(self, attributes: Attributes) -> Variant:
-        constants = constants_of(self.description, attributes)
+        description = self.description
+        words = {name: attributes.text(name) for name in choices_of(description)}
+        if words:
+            description = chosen(description, words)
+            description = description if self.kernel else with_stages(description)
+        constants = constants_of(description, attributes)
         kernels = {} if self.kernel is None else {"output_0": Attachment(self.kernel)}
-        return Variant(self.description, constants, kernels, opaques=dict(self.opaque))
+        return Variant(description, constants, kernels, opaques=dict(self.opaque))
 
 
-def _spec(parameter: ast.AttributeParameter) -> AttributeSpec:
+def _spec(parameter: ast.AttributeParameter, choices: Mapping[str, tuple[str, ...]]) -> AttributeSpec:
+    if parameter.name in choices:
+        words = choices[parameter.name]
+        return AttributeSpec(parameter.name, AttributeType.CHOICE, parameter.default, choices=words)
     return AttributeSpec(parameter.name, AttributeType.NUMBERS, parameter.default, parameter.default is None)

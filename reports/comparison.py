@@ -22,7 +22,7 @@ def show(model: str, workers: int, entries: Sequence[dict[str, Any]], left_out: 
     if "objective_seconds" in entries[0]:
         minimised, of_least = "transfer_seconds", "of the least time"
     columns = ["method", "bytes moved", "by step", of_least, "peak of a worker"]
-    columns += ["fits in " + format_bytes(entries[0]["device_memory_bytes"])] if limited else []
+    columns += ["fits in " + _memory(entries[0])] if limited else []
     columns += ["time over links"] if timed else []
     methods = table(*columns, "searched in", title=f"{model} over {workers} workers")
     least = min(entry[minimised] for entry in entries)
@@ -45,6 +45,12 @@ def show(model: str, workers: int, entries: Sequence[dict[str, Any]], left_out: 
             console.print(_proven(proven), soft_wrap=True)
     for method, reason in left_out.items():
         console.print(f"{method} is left out: {reason}", soft_wrap=True, markup=False)
+
+
+def _memory(entry: Mapping[str, Any]) -> str:
+    """Return the memory of devices, which may differ."""
+    each = entry.get("memory_limit_bytes_per_worker", [entry["device_memory_bytes"]])
+    return " to ".join(format_bytes(nbytes) for nbytes in sorted({min(each), max(each)}))
 
 
 def _proven(entry: Mapping[str, Any]) -> str:

@@ -70,7 +70,7 @@ def show(graph: Graph, plan: Plan, facts: dict[str, Any], memory: MemoryPlan) ->
         taken = format_bytes(facts["workspace_bytes_per_worker"])
         console.print(f"the processor's kernels take {taken} more of the fullest worker")
     if "fits" in facts:
-        console.print(f"a device's {format_bytes(facts['device_memory_bytes'])} are {_verdict(facts)}")
+        console.print(_verdict(facts))
     elif facts.get("memory_limit_bytes") is not None:
         console.print(
             f"arenas are limited to {format_bytes(facts['memory_limit_bytes'])}, 15% more than plans need "
@@ -229,8 +229,13 @@ def _front(points: Sequence[Mapping[str, int]]) -> Table:
 
 
 def _verdict(facts: dict[str, Any]) -> str:
+    least = format_bytes(facts["device_memory_bytes"])
+    if "memory_limit_bytes_per_worker" in facts:
+        most = format_bytes(max(facts["memory_limit_bytes_per_worker"]))
+        return f"the {least} to {most} of the devices are {'enough' if facts['fits'] else 'too little'}"
     short = _peak(facts) - facts["device_memory_bytes"]
-    return "enough" if facts["fits"] else f"too little: out of memory by {format_bytes(short)}"
+    verdict = "enough" if facts["fits"] else f"too little: out of memory by {format_bytes(short)}"
+    return f"a device's {least} are {verdict}"
 
 
 def _steps(plan: Plan) -> Table:

@@ -27,30 +27,32 @@ class MemoryLimit:
 
         `workspace_bytes` are those of the workers' kernels, left out if they are not known yet.
         """
-        refused = shortfall(memory, self.limit_bytes, workspace_bytes, self.held_bytes)
+        limits = (self.limit_bytes,) * len(memory.arena_bytes)
+        refused = shortfall(memory, limits, workspace_bytes, self.held_bytes)
         if refused is not None:
             raise ExecutionError(refused)
 
 
 def shortfall(
     memory: MemoryPlan,
-    limit_bytes: int,
+    limits_bytes: Sequence[int],
     workspace_bytes: Sequence[int] = (),
     held_bytes: Sequence[int] = (),
 ) -> str | None:
-    """Return the message for a limit that is too low; None if all workers fit."""
+    """Return the message for limits that are too low, one for each worker; None if all workers fit."""
     none = (0,) * len(memory.arena_bytes)
     workspaces, held = workspace_bytes or none, held_bytes or none
     needs = [sum(parts) for parts in zip(memory.arena_bytes, workspaces, held, strict=True)]
-    worker = max(range(len(needs)), key=needs.__getitem__)
-    if needs[worker] <= limit_bytes:
+    worker = max(range(len(needs)), key=lambda each: needs[each] - limits_bytes[each])
+    if needs[worker] <= limits_bytes[worker]:
         return None
     parts = [f"{memory.arena_bytes[worker]:,} for tensors"]
     parts += [f"{workspaces[worker]:,} for the workspace of its kernels"] if workspaces[worker] else []
     parts += [f"{held[worker]:,} that it holds already"] if held[worker] else []
+    holder = "each worker" if len(set(limits_bytes)) == 1 else "that worker"
     largest = ", ".join(f"{t.name} ({t.kind}, {t.nbytes:,})" for t in memory.largest[worker][:NAMED])
     return (
-        f"worker {worker} needs {needs[worker]:,} bytes ({', '.join(parts)}), but each worker may hold "
-        f"{limit_bytes:,}; the largest tensors at its peak are {largest}; use more workers or a smaller "
-        "batch"
+        f"worker {worker} needs {needs[worker]:,} bytes ({', '.join(parts)}), but {holder} may hold "
+        f"{limits_bytes[worker]:,}; the largest tensors at its peak are {largest}; use more workers or a "
+        "smaller batch"
     )

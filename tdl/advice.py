@@ -45,7 +45,7 @@ FUNCTIONS: Mapping[str, str] = MappingProxyType(
         "min": "minimum(x, y) is the smaller of two values, Min(lambda i: ...) the smallest of a range",
         "sum": "write Sum(lambda i: ...)",
         "mean": "divide a Sum(lambda i: ...) by tensor.shape[0]",
-        "softmax": "divide exp(x[i, j]) by Sum(lambda k: exp(x[i, k]))",
+        "softmax": "write softmax(x[i, :])[j], or exp(x[i, j]) / Sum(lambda k: exp(x[i, k]))",
         "argmax": "write ArgMax(lambda i: ...)",
         "argmin": "write ArgMin(lambda i: ...)",
         "Mean": "divide a Sum(lambda i: ...) by tensor.shape[0]",

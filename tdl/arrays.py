@@ -23,6 +23,7 @@ from .ast import (
     Attribute,
     Binary,
     Call,
+    Choice,
     CustomReducer,
     Description,
     Element,
@@ -180,7 +181,7 @@ class Evaluation:
                 return self.call(function, [self.value(argument, at) for argument in arguments])
             case ReducerCall():
                 return self.reduce(node, at)
-            case OpaqueElement() | Attribute() | Star() | FullSlice():
+            case OpaqueElement() | Attribute() | Choice() | Star() | FullSlice():
                 raise UnsuitedError(f"{type(node).__name__} has no value of whole arrays")
             case _:
                 assert_never(node)

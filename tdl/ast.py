@@ -117,6 +117,15 @@ class Attribute:
 
 
 @dataclass(frozen=True, slots=True)
+class Choice:
+    """`mode == "edge"`: whether an attribute is a word; gone after specialisation."""
+
+    attribute: str
+    value: str
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
 class Extent:
     """`tensor.shape[axis]`: the extent of a whole (unpartitioned) tensor's dimension."""
 
@@ -233,6 +242,7 @@ Expression = (
     Number
     | Variable
     | Attribute
+    | Choice
     | Extent
     | Element
     | Pad
@@ -271,10 +281,10 @@ class TensorParameter:
 
 @dataclass(frozen=True, slots=True)
 class AttributeParameter:
-    """A keyword-only parameter; `default` is None if the user must give a value."""
+    """A keyword-only parameter; `default` is None if the user must give a value, and a word for a choice."""
 
     name: str
-    default: int | float | bool | tuple[int | float, ...] | None = None
+    default: int | float | bool | str | tuple[int | float, ...] | None = None
     span: Span = _span()
 
 

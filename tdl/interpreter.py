@@ -23,6 +23,7 @@ from .ast import (
     Binary,
     Binder,
     Call,
+    Choice,
     CustomReducer,
     Description,
     Element,
@@ -161,7 +162,7 @@ class _Run:
                 )
             case OpaqueElement():
                 return self.opaque_element(node, at)
-            case Attribute(name=name):
+            case Attribute(name=name) | Choice(attribute=name):
                 raise OperatorError(
                     f"'{self.operator}': attribute '{name}' has no value; specialise it first"
                 )

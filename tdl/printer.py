@@ -11,6 +11,7 @@ from .ast import (
     Binary,
     Binder,
     Call,
+    Choice,
     CustomReducer,
     Description,
     Element,
@@ -85,6 +86,8 @@ def _attribute(parameter: AttributeParameter) -> str:
             return f"{parameter.name}=({_constant(single)},)"
         case tuple() as values:
             return f"{parameter.name}=({', '.join(map(_constant, values))})"
+        case str() as word:
+            return f'{parameter.name}="{word}"'
         case value:
             return f"{parameter.name}={_constant(value)}"
 
@@ -129,6 +132,8 @@ def _bare(node: Index) -> tuple[str, int]:
             return ":", _ATOM
         case Attribute(name=name, index=index):
             return (name if index is None else f"{name}[{index}]"), _ATOM
+        case Choice(attribute=attribute, value=word):
+            return f'{attribute} == "{word}"', _COMPARISON
         case Extent(tensor=tensor, axis=axis):
             return f"{tensor}.shape[{axis}]", _ATOM
         case Element(tensor=tensor, indices=indices):

@@ -15,6 +15,7 @@ from .ast import (
     Attribute,
     Binary,
     Call,
+    Choice,
     CustomReducer,
     Element,
     Expression,
@@ -71,7 +72,7 @@ def check_reducer_body(reducer: CustomReducer) -> list[Diagnostic]:
             f"it may use its variables {reducer.left} and {reducer.right}, numbers and functions",
         )
         for node in walk(reducer.body)
-        if isinstance(node, Element | Extent | Attribute | Pad | ReducerCall | OpaqueElement)
+        if isinstance(node, Element | Extent | Attribute | Choice | Pad | ReducerCall | OpaqueElement)
     ]
 
 
@@ -134,7 +135,7 @@ def _value(node: Expression, at: dict[str, Array], dtype: np.dtype[Any]) -> Any:
         case Call(function=function, arguments=arguments):
             values = (_value(argument, at, dtype) for argument in arguments)
             return FUNCTIONS[function].implementation(*values)
-        case Element() | Extent() | Attribute() | Pad() | ReducerCall() | OpaqueElement():
+        case Element() | Extent() | Attribute() | Choice() | Pad() | ReducerCall() | OpaqueElement():
             raise AssertionError(f"the checker lets no {format_expression(node)} into a reducer")
         case _:
             assert_never(node)
@@ -142,7 +143,7 @@ def _value(node: Expression, at: dict[str, Array], dtype: np.dtype[Any]) -> Any:
 
 def _named(node: object) -> str:
     match node:
-        case Attribute(name=name):
+        case Attribute(name=name) | Choice(attribute=name):
             return f"the attribute '{name}'"
         case ReducerCall(reducer=reducer):
             return f"the reducer {reducer}"

@@ -15,6 +15,7 @@ from .ast import (
     Binary,
     Binder,
     Call,
+    Choice,
     CustomReducer,
     Description,
     Element,
@@ -39,6 +40,7 @@ Node = (
     | Star
     | FullSlice
     | Attribute
+    | Choice
     | Extent
     | Element
     | Pad

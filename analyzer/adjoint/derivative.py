@@ -9,6 +9,7 @@ from ...tdl.ast import (
     Attribute,
     Binary,
     Call,
+    Choice,
     Description,
     Element,
     Expression,
@@ -37,7 +38,16 @@ def partial(description: Description, node: Expression, part: Part) -> Expressio
     if node == part:
         return ONE
     match node:
-        case Number() | Variable() | Attribute() | Extent() | Element() | ReducerCall() | OpaqueElement():
+        case (
+            Number()
+            | Variable()
+            | Attribute()
+            | Choice()
+            | Extent()
+            | Element()
+            | ReducerCall()
+            | OpaqueElement()
+        ):
             return ZERO
         case Pad(element, value):
             inside = ONE if element == part else ZERO
@@ -105,8 +115,12 @@ def _within(element: Element) -> Expression:
     return conjunction(tuple(conditions))
 
 
-def no_adjoint(description: Description, span: Span, reason: str) -> OperatorError:
+def no_adjoint(
+    description: Description,
+    span: Span,
+    reason: str,
+    hint: str = "apply the operator to data, which needs no gradient, or write it without",
+) -> OperatorError:
     """Return the error for a description that cannot be differentiated, with the place in its text."""
-    hint = "apply the operator to data, which needs no gradient, or write it without"
     place = error_at(description, span, reason, hint)
     return OperatorError(f"{description.name} has no derived gradient\n{place}")

@@ -36,7 +36,9 @@ from .sites import SiteFinder
 
 
 @cache
-def adjoint(description: Description, tensor: str) -> tuple[Description, ...]:
+def adjoint(
+    description: Description, tensor: str, gradients_of: tuple[tuple[str, tuple[bool, ...]], ...] = ()
+) -> tuple[Description, ...]:
     """Return descriptions whose results sum to the gradient with respect to `tensor`; none if it is zero.
 
     Takes a description without attributes, stars and stages. A result's parameters are the head gradients
@@ -44,6 +46,9 @@ def adjoint(description: Description, tensor: str) -> tuple[Description, ...]:
     forward's order. All terms without a reduction, and those at single positions, form one description; each
     other term has its own, a Sum at the root, so that it can be split by reduction. Where candidates of a Max
     or Min tie, each gets the gradient.
+
+    `gradients_of` are the opaque functions that bring gradients. For each argument it says whether the
+    gradient is not zero. Results call these gradients by the names that `gradient_name` gives.
 
     Raises OperatorError if the description has no derivative with respect to `tensor`.
     """
@@ -53,7 +58,7 @@ def adjoint(description: Description, tensor: str) -> tuple[Description, ...]:
     pointwise: list[GradientTerm] = []
     summed: list[GradientTerm] = []
     for output, head, result in zip(description.outputs, heads, results, strict=True):
-        for bent in SiteFinder(description, tensor, output, head, result).sites():
+        for bent in SiteFinder(description, tensor, output, head, result, dict(gradients_of)).sites():
             for site in straightened(bent):
                 found = gradient_term(extents, site)
                 (summed if found.free and not found.local else pointwise).append(found)

@@ -73,7 +73,8 @@ def gradient_term(extents: KnownExtents, site: Site) -> GradientTerm:
     positions = tuple(position(axis) for axis in range(len(element.indices)))
     names = [*site.output_variables, *(binder.name for binder in site.reduction_variables)]
     plain = Ranges({}, extents.canonical)
-    sizes = {name: plain.polynomial(extents.expression(origin(name))) for name in names}
+    stated = {binder.name: binder.extent for binder in site.reduction_variables}
+    sizes = {name: plain.polynomial(stated.get(name) or extents.expression(origin(name))) for name in names}
     for axis, name in enumerate(positions):
         sizes[name] = Polynomial.atom(Extent(element.tensor, axis))
     numbers = count(1)
@@ -142,7 +143,8 @@ class _Body:
         for node in walk(factor):
             if isinstance(node, OpaqueElement) and variable_names(node) & escaping:
                 reason = f"'{node.function}' would be called, or its result be read, out of range"
-                raise no_adjoint(self.description, node.span, reason)
+                hint = "read the tensor in a stage first, and call the function for what that makes"
+                raise no_adjoint(self.description, node.span, reason, hint)
 
     def _guarded(self, body: Product, guards: tuple[Expression, ...], escaping: frozenset[str]) -> Product:
         """Return guards around the head gradient if that is padded too, else around all."""

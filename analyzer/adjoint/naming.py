@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from itertools import chain, count
 
 from ...tdl.ast import Binder, Description, Element, Extent, Lambda, ReducerCall, Variable
-from ...tdl.syntax.builder import LANGUAGE
+from ...tdl.syntax.words import LANGUAGE
 from ...tdl.traverse import Node, custom_reducers, tensors_in, transform, walk
 from .extents import KnownExtents, bare_accesses
 from .sites import origin

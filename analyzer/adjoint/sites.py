@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from itertools import count
 from typing import assert_never
 
+from ...errors import OperatorError
+from ...support.wording import counted
 from ...tdl.ast import (
     Binary,
     Binder,
@@ -23,9 +25,10 @@ from ...tdl.ast import (
     ReducerCall,
     Variable,
 )
-from ...tdl.traverse import Node, children, substitute, transform, walk
+from ...tdl.traverse import Node, children, substitute, transform, variable_names, walk
 from .algebra import ONE, ZERO, choose, conjunction, multiply, negation
 from .derivative import no_adjoint, partial
+from .opaque_calls import GradientsOf, called_gradient, filled, gradient_name, sliced_at, stands_alone
 
 
 def origin(name: str) -> str:
@@ -64,23 +67,65 @@ class SiteFinder:
     """Finds the sites of one tensor in one output, reduction by reduction from the root."""
 
     def __init__(
-        self, description: Description, tensor: str, output: Lambda, head_name: str, output_name: str
+        self,
+        description: Description,
+        tensor: str,
+        output: Lambda,
+        head_name: str,
+        output_name: str,
+        gradients_of: GradientsOf,
     ) -> None:
         indices = tuple(Variable(binder.name) for binder in output.variables)
         self.description = description
         self.tensor = tensor
         self.output = output
+        self.gradients_of = gradients_of
         self.head = Element(head_name, indices)
         self.result = Element(output_name, indices)
         self.numbers = count(1)
 
     def sites(self) -> Iterator[Site]:
         """Yield all sites whose factor is not zero. Raises OperatorError if there is no derivative."""
-        for node in walk(self.output.body):
+        body = self.output.body
+        if (
+            isinstance(body, OpaqueElement)
+            and body.function in self.gradients_of
+            and stands_alone(self.output)
+        ):
+            yield from self._called(body, self.gradients_of[body.function])
+            return
+        for node in walk(body):
             if isinstance(node, OpaqueElement) and self._reads(node):
-                reason = "nothing is known about an opaque function's inside"
-                raise no_adjoint(self.description, node.span, reason)
-        yield from self._scope(self.output.body, self.head, ())
+                raise self._no_gradient_of(node)
+        yield from self._scope(body, self.head, ())
+
+    def _no_gradient_of(self, call: OpaqueElement) -> OperatorError:
+        """Return the error for a call through which no gradient goes."""
+        if call.function in self.gradients_of:
+            reason = f"the gradient of '{call.function}' is known for a stage that only calls it"
+            hint = f"name the result: part = lambda b, i: {call.function}(...)[i], with i after b"
+            return no_adjoint(self.description, call.span, reason, hint)
+        reason = "nothing is known about an opaque function's inside"
+        hint = f"give its gradient, opaque={{'{call.function}': tofu.Differentiable(function, gradient)}}"
+        hint += ", or apply the operator to data, which needs no gradient"
+        return no_adjoint(self.description, call.span, reason, hint)
+
+    def _called(self, call: OpaqueElement, nonzero: tuple[bool, ...]) -> Iterator[Site]:
+        """Yield the arguments of a call that is the whole output, if they read the tensor."""
+        if len(nonzero) != len(call.arguments):
+            reason = f"'{call.function}' takes {counted(len(call.arguments), 'argument')}"
+            reason += f", but has {counted(len(nonzero), 'gradient')}"
+            raise no_adjoint(self.description, call.span, reason, "give one for each argument, None for zero")
+        result: frozenset[str] = frozenset().union(*map(variable_names, call.indices))
+        head = sliced_at(self.head.tensor, result, self.output)
+        outputs = tuple(b.name for b in self.output.variables if b.name not in result)
+        for place, argument in enumerate(call.arguments):
+            if argument.tensor != self.tensor or not nonzero[place]:
+                continue
+            element, binders = filled(argument, self.numbers)
+            name = gradient_name(self.description, call.function, place)
+            own = sliced_at(self.result.tensor, result, self.output)
+            yield Site(element, called_gradient(name, head, own, call, binders), head, outputs, binders)
 
     def _scope(self, body: Expression, cofactor: Expression, bound: tuple[Binder, ...]) -> Iterator[Site]:
         """Yield sites in a body, where `cofactor` is the gradient of the body's value."""

@@ -9,10 +9,11 @@ from dataclasses import replace
 from ...errors import OperatorError
 from ...support.wording import counted, suggestion
 from ...tdl import ast
+from ...tdl.choices import choices_of, chosen
 from ...tdl.syntax.header import MAX_INTEGER
 from ...tdl.traverse import Node, transform, walk
 
-AttributeValue = int | float | bool | tuple[int | float, ...]
+AttributeValue = int | float | bool | str | tuple[int | float, ...]
 
 Keyed = tuple[str, AttributeValue, str]
 """A name, its value and the value's text."""
@@ -29,12 +30,18 @@ def attribute_values(description: ast.Description, given: Mapping[str, object]) 
             hint = suggestion(name, names) or f"it has {', '.join(names) or 'none'}"
             raise OperatorError(f"{description.name}: it has no attribute '{name}'; {hint}")
     lengths = dict(_lengths(description))
-    values = {}
+    words = choices_of(description)
+    values: dict[str, AttributeValue] = {}
     for attribute in description.attributes:
         value = given.get(attribute.name, attribute.default)
         if value is None:
             raise OperatorError(f"{description.name}: attribute '{attribute.name}' needs a value")
         place = f"{description.name}: attribute '{attribute.name}'"
+        if attribute.name in words:
+            if value not in words[attribute.name]:
+                raise OperatorError(f"{place} is {value!r}; it is one of {', '.join(words[attribute.name])}")
+            values[attribute.name] = str(value)
+            continue
         values[attribute.name] = _checked(place, value, lengths.get(attribute.name), attribute.default)
     return values
 
@@ -46,6 +53,8 @@ def keyed(values: Mapping[str, AttributeValue]) -> tuple[Keyed, ...]:
 
 def substitute(description: ast.Description, values: Mapping[str, AttributeValue]) -> ast.Description:
     """Return the description without attributes, their values in place."""
+    words = {name: str(values[name]) for name in choices_of(description)}
+    description = chosen(description, words)
 
     def number(node: Node) -> Node:
         if not isinstance(node, ast.Attribute):
@@ -54,7 +63,7 @@ def substitute(description: ast.Description, values: Mapping[str, AttributeValue
         if node.index is not None:
             assert isinstance(value, tuple), "checked by attribute_values"
             value = value[node.index]
-        assert not isinstance(value, tuple), "checked by attribute_values"
+        assert not isinstance(value, tuple | str), "checked by attribute_values"
         return ast.Number(int(value) if isinstance(value, bool) else value, node.span)
 
     return replace(transform(description, number), attributes=())

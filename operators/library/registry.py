@@ -48,6 +48,11 @@ def get(name: str) -> Operator:
     return operator
 
 
+def find(name: str) -> Operator | None:
+    """Return the library's operator with this name or alias, or None."""
+    return _library().get(name)
+
+
 def names() -> tuple[str, ...]:
     """Return the canonical names of all operators of the library, sorted."""
     return tuple(sorted({operator.name for operator in _library().values()}))

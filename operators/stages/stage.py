@@ -11,13 +11,14 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import Any
 
-from ...analyzer.adjoint import adjoint
+from ...analyzer.adjoint import adjoint, gradient_name
 from ...analyzer.bind.analysis import Analysis, analyze
 from ...analyzer.indices.region import Shape
 from ...errors import ShapeError
 from ...tdl import ast
 from ..kernels.kernel import Kernel
 from .bound_operator import BoundOperator
+from .differentiable import Differentiable
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,16 +86,33 @@ class Stage:
         """
         stages = self._adjoints.get(tensor)
         if stages is None:
-            descriptions = adjoint(self.description, tensor)
+            descriptions = adjoint(self.description, tensor, self._gradients_of())
             kernel = self.adjoint_kernels.get(tensor) if len(descriptions) == 1 else None
             stages = tuple(self._with_functions(derived(found, kernel)) for found in descriptions)
             self._adjoints[tensor] = stages
         return stages
 
+    def _gradients_of(self) -> tuple[tuple[str, tuple[bool, ...]], ...]:
+        """Return the opaque functions that bring gradients, and for each argument whether there is one."""
+        return tuple(
+            (name, tuple(gradient is not None for gradient in function.gradients))
+            for name, function in self.opaques.items()
+            if isinstance(function, Differentiable)
+        )
+
     def _with_functions(self, adjoint_stage: Stage) -> Stage:
-        """Return an adjoint that calls this stage's opaque functions, with what is behind them."""
+        """Return an adjoint that calls this stage's opaque functions or their gradients, with what is behind
+        them.
+        """
+        known = dict(self.opaques)
+        for name, function in self.opaques.items():
+            if isinstance(function, Differentiable):
+                known |= {
+                    gradient_name(self.description, name, place): function.gradient(place)
+                    for place in range(len(function.gradients))
+                }
         called = adjoint_stage.description.opaques
-        functions = {name: self.opaques[name] for name in called if name in self.opaques}
+        functions = {name: known[name] for name in called if name in known}
         return replace(adjoint_stage, opaques=functions) if functions else adjoint_stage
 
 

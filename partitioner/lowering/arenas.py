@@ -46,8 +46,8 @@ class Arenas:
         self._uses: dict[tuple[object, ...], _MemoryUse] = {}
 
     @gc_paused()
-    def largest(self, plan: Plan) -> int:
-        """Return the largest arena of the plan's workers.
+    def largest(self, plan: Plan, withheld: Sequence[int] = ()) -> int:
+        """Return the largest arena of the plan's workers, each with the bytes that are withheld from it.
 
         Raises PlanError if the plan is not for the graph.
         """
@@ -62,7 +62,7 @@ class Arenas:
             if use is None:
                 use = self._uses[key] = _MemoryUse.of(placed.regions, operation, versions)
             placed.add(operation, versions, use)
-        return placed.largest_arena()
+        return placed.largest_arena(withheld or (0,) * plan.workers)
 
 
 def _kinds(graph: Graph) -> list[int]:
@@ -272,8 +272,8 @@ class _PlacedUses:
         self._last = self._tick + use.last
         self._tick += use.ticks
 
-    def largest_arena(self) -> int:
-        """Return the largest arena of a worker."""
+    def largest_arena(self, withheld: Sequence[int]) -> int:
+        """Return the largest arena of a worker, with the bytes that are withheld from that worker."""
         sizes, owners = np.array(self._sizes, np.int64), np.array(self._owners, np.int64)
         births, deaths = self._lifetimes()
         hosts = self._hosts(births, deaths)
@@ -281,15 +281,15 @@ class _PlacedUses:
         place = np.empty_like(by_worker)
         place[by_worker] = np.arange(len(by_worker))
         ends = np.searchsorted(owners[by_worker], np.arange(self.regions.plan.workers + 1))
-        done: set[bytes] = set()
-        largest = 0
-        for begin, end in pairwise(ends.tolist()):
+        done: set[tuple[bytes, int]] = set()
+        largest = max(withheld)
+        for (begin, end), besides in zip(pairwise(ends.tolist()), withheld, strict=True):
             own = by_worker[begin:end]
             each = sizes[own], births[own], deaths[own], place[hosts[own]] - begin
-            key = np.concatenate(each).tobytes()
+            key = np.concatenate(each).tobytes(), besides
             if key not in done:
                 done.add(key)
-                largest = max(largest, plan_arena(*each, enough=largest).nbytes)
+                largest = max(largest, plan_arena(*each, enough=largest - besides).nbytes + besides)
         return largest
 
     def _lifetimes(self) -> tuple[_Integers, _Integers]:

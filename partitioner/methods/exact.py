@@ -24,7 +24,7 @@ from ..problem.factor_graph import factor_graph, joint_choices
 from ..problem.lightest import lightest
 from ..problem.problem import Problem
 from ..problem.sequences import all_sequences, sequence_count
-from ..problem.solution import Solution, assigned
+from ..problem.solution import Solution, assigned, chosen
 from ..solvers.anytime import Report, close_gap, unheard
 from ..solvers.dominance import Dominance
 from ..solvers.elimination import WidthError, eliminate
@@ -95,7 +95,8 @@ def _solve(problem: Problem, plan: Solution, report: Report) -> Solution:
     try:
         solved = eliminate(pruned.domains, pruned.cost_tables, table_limit=TABLE_LIMIT)
     except WidthError:
-        gap = close_gap(pruned.domains, pruned.cost_tables, plan.cost.value, report)
+        known = pruned.replaced(chosen(plan, operators, tensors))
+        gap = close_gap(pruned.domains, pruned.cost_tables, plan.cost.value, report, known=known)
         cost, bound, assignment = gap.cost, gap.bound, gap.assignment
     else:
         cost, bound, assignment = solved.optimum, solved.optimum, solved.assignment

@@ -12,16 +12,19 @@ from ..problem.least_scratch import Scratch
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """The memory that a plan needs of its fullest worker."""
+    """The memory that a plan needs of its fullest worker, with what is withheld from that."""
 
     arena: Callable[[Plan], int]
-    """Returns the bytes of its arena."""
+    """Returns the bytes of its arena, and those withheld."""
 
     workspace: Callable[[Plan], int] | None = None
     """Returns the bytes of the peak besides the arena, which kernels take; None if they do not count."""
 
     scratch: Scratch | None = None
     """Returns the least scratch of an operation's kernel for a box; None if no bound on it is known."""
+
+    withheld: tuple[int, ...] = ()
+    """The bytes that each worker lacks of the highest limit; none if all have the same one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +38,7 @@ class Fitting:
     """Its cost by the objective."""
 
     arena_bytes: int
-    """The largest arena of a worker."""
+    """The largest arena of a worker, with what is withheld from that worker."""
 
     workspace_bytes: int | None = None
     """The memory of the fullest worker besides its arena; None if it was not counted."""

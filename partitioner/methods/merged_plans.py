@@ -9,10 +9,10 @@ from ...dataflow.graph import Graph
 from ...dataflow.merging.merged import merged
 from .fitting import Fitting
 from .ladder import MORE_BY_DEFAULT
-from .limit import Limit
+from .limit import SameLimit
 
 
-def better_merged(graph: Graph, limit: Limit, search: Callable[[Graph], Fitting]) -> Fitting:
+def better_merged(graph: Graph, limit: SameLimit, search: Callable[[Graph], Fitting]) -> Fitting:
     """Return the plan of the merged graph if it costs no more than that of the graph and fits, else that.
 
     Without a limit, it fits if its arenas are at most 15% larger, the default of searches.

@@ -14,7 +14,7 @@ from ..problem.least_scratch import Scratch, least_with_scratch
 from ..problem.live_bytes import LiveBytes
 from .fitting import Fitting, Needs, cost_of
 from .ladder import COARSE, Ladder
-from .limit import Limit
+from .limit import SameLimit
 from .search import find_plan
 from .settings import SearchSettings
 from .worker_memory import WorkerMemory
@@ -22,7 +22,7 @@ from .worker_memory import WorkerMemory
 
 @gc_paused()
 def find_plan_within(
-    graph: Graph, workers: int, settings: SearchSettings, limit: Limit, needs: Needs
+    graph: Graph, workers: int, settings: SearchSettings, limit: SameLimit, needs: Needs
 ) -> Fitting:
     """Find a plan for `workers` workers that fits the limit of each.
 
@@ -30,7 +30,8 @@ def find_plan_within(
     """
     start = time.perf_counter()
     if isinstance(limit, int):
-        settings = replace(settings, memory=WorkerMemory(limit, needs.arena, needs.workspace))
+        memory = WorkerMemory(limit, needs.arena, needs.workspace, needs.withheld)
+        settings = replace(settings, memory=memory)
     plan = find_plan(graph, workers, settings)
     takes_prices = settings.chosen_method().takes_prices
     if limit == "unlimited" or (limit is None and not (plan.space.replicate and takes_prices)):

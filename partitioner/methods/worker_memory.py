@@ -13,13 +13,20 @@ class WorkerMemory:
     """A limit, and the way to see whether a plan keeps it."""
 
     nbytes: int
-    """The most that a worker may hold."""
+    """The most that a worker may hold, and that is withheld from it."""
 
     arena: Callable[[Plan], int]
-    """Returns the largest arena of a plan's workers."""
+    """Returns the most that the arena of a worker and what is withheld from it take."""
 
     workspace: Callable[[Plan], int] | None
-    """Returns the bytes of the fullest worker besides its arena; None if they do not count."""
+    """Returns the bytes of the fullest worker besides these; None if they do not count."""
+
+    withheld: tuple[int, ...] = ()
+    """The bytes that each worker lacks of the limit, if devices differ; none if all have as much."""
+
+    def limits(self, workers: int) -> tuple[int, ...]:
+        """Return the most that each worker may hold."""
+        return tuple(self.nbytes - each for each in self.withheld or (0,) * workers)
 
     def excess(self, plan: Plan) -> int:
         """Return the bytes by which a plan exceeds the limit; 0 if it fits."""

@@ -60,3 +60,13 @@ def assigned(
         Cost(lower_bound, cost.unit),
         unproven,
     )
+
+
+def chosen(
+    solution: Solution, operators: Sequence[OperatorChoices], tensors: Sequence[TensorChoices]
+) -> tuple[int, ...]:
+    """Return the assignment that stands for a solution's choices: operators first, then tensors."""
+    return (
+        *(own.sequences.index(names) for own, names in zip(operators, solution.strategies, strict=True)),
+        *(own.sequences.index(names) for own, names in zip(tensors, solution.dimensions, strict=True)),
+    )

@@ -43,7 +43,7 @@ SEARCH_ENTRY_LIMIT = 13 << 30
 """The number of costs that a search for a bound may compute, estimated beforehand: about half a minute in
 compiled loops."""
 
-RELAY_STATES = (100_000, 400_000, 800_000)
+RELAY_STATES = (200_000, 400_000, 800_000)
 """The states that a segment may need, for each pass forwards and backwards."""
 
 BACK_AND_FORTH = 4
@@ -97,20 +97,22 @@ def close_gap(
     cost: int,
     report: Report,
     effort: Effort = WHOLE_EFFORT,
+    known: Sequence[int] | None = None,
 ) -> Gap:
     """Improve on an assignment that costs `cost`, or prove that none is better.
 
-    Factors are over pairs and nowhere negative. If their entries are too large to be added in float64, the
-    bound is rounded down, see `rounded`, and may stay below the cost.
+    `known` is such an assignment, if there is one; the search for better ones keeps its values. Factors are
+    over pairs and nowhere negative. If their entries are too large to be added in float64, the bound is
+    rounded down, see `rounded`, and may stay below the cost.
     """
     smaller, unit = rounded(cost_tables, cost, EXACT_LIMIT)
     if unit == 1:
-        return _Search(core(domains, smaller), cost, report, effort).run()
+        return _Search(core(domains, smaller), cost, report, effort, known).run()
 
     def in_units(_: int, bound: int) -> None:
         report(cost, min(bound * unit, cost))
 
-    found = _Search(core(domains, smaller), cost // unit + 1, in_units, effort).run()
+    found = _Search(core(domains, smaller), cost // unit + 1, in_units, effort, known).run()
     bound = min(found.bound * unit, cost)
     if found.assignment is None:
         return Gap(cost, bound, None)
@@ -122,7 +124,9 @@ def close_gap(
 
 
 class _Search:
-    def __init__(self, whole: Core, cost: int, report: Report, effort: Effort) -> None:
+    def __init__(
+        self, whole: Core, cost: int, report: Report, effort: Effort, known: Sequence[int] | None
+    ) -> None:
         self._whole = whole
         self._cost = cost
         self._bound = 0
@@ -131,6 +135,10 @@ class _Search:
         self._effort = effort
         problem = whole.problem
         self._order = linear_order(problem.neighbours(), problem.domains)
+        self._known: tuple[int, ...] | None = None
+        if known is not None:
+            self._known = tuple(known[whole.variables[v]] for v in self._order)
+            self._improve(self._known, backwards=False)
 
     def run(self) -> Gap:
         messages = self._sweep(self._whole.problem.reordered(self._order))
@@ -176,7 +184,7 @@ class _Search:
 
     def _sweep(self, problem: Pairwise) -> MessagePassing:
         messages = MessagePassing(problem)
-        known: tuple[int, ...] | None = None
+        known = self._known
         entries = 2 * sum(table.size for table in problem.tables.values()) * SWEEPS_AT_ONCE
         for times in range(1, max(self._effort.sweep_entries // max(entries, 1), 1) + 1):
             before = self._cost - self._bound

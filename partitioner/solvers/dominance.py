@@ -24,6 +24,7 @@ from .pair_table import PairTable
 from .semiring import Table
 
 Values = tuple[int, ...]
+Positions = npt.NDArray[np.intp]
 AnyTable = TypeVar("AnyTable", CostTable, PairTable)
 
 
@@ -37,6 +38,9 @@ class Pruned(Generic[AnyTable]):
     cost_tables: tuple[AnyTable, ...]
     """The tables over the positions of these values."""
 
+    replacements: tuple[Positions, ...]
+    """For each variable, and each value before, the position of the value that stays or replaces it."""
+
     @property
     def domains(self) -> list[int]:
         return [len(values) for values in self.kept]
@@ -45,6 +49,10 @@ class Pruned(Generic[AnyTable]):
         """Return an assignment of positions as the values that they stand for."""
         return tuple(values[position] for values, position in zip(self.kept, assignment, strict=True))
 
+    def replaced(self, assignment: Sequence[int]) -> tuple[int, ...]:
+        """Return the positions of values that cost at most as much as these values before."""
+        return tuple(int(values[value]) for values, value in zip(self.replacements, assignment, strict=True))
+
 
 class Dominance:
     """Removes dominated values. Results are cached by the identity of tables, because structure repeats."""
@@ -52,12 +60,13 @@ class Dominance:
     def __init__(self) -> None:
         self._known: dict[int, Table] = {}
         self._gaps: dict[tuple[int, int], Table] = {}
-        self._undominated: dict[tuple[tuple[tuple[int, ...], int], ...], Values] = {}
+        self._undominated: dict[tuple[tuple[tuple[int, ...], int], ...], tuple[Values, Positions]] = {}
         self._selections: dict[tuple[int, int, Values], Table] = {}
 
     def prune(self, domains: Sequence[int], cost_tables: Sequence[AnyTable]) -> Pruned[AnyTable]:
         """Remove dominated values; of equal values the first stays. Tables of pairs have two coordinates."""
         kept: list[Values] = [tuple(range(domain)) for domain in domains]
+        replacements = [np.arange(domain) for domain in domains]
         scopes = [cost_table[0] for cost_table in cost_tables]
         tables: list[tuple[Table, ...]] = [cost_table[1:] for cost_table in cost_tables]
         uses: list[list[tuple[int, int]]] = [[] for _ in domains]
@@ -68,21 +77,23 @@ class Dominance:
         while waiting:
             touched: set[int] = set()
             for variable in waiting:
-                positions = self._remaining([(tables[number], axis) for number, axis in uses[variable]])
+                positions, new = self._remaining([(tables[number], axis) for number, axis in uses[variable]])
                 values = kept[variable]
                 if len(positions) == len(values):
                     continue
                 kept[variable] = tuple([values[position] for position in positions])
+                replacements[variable] = new[replacements[variable]]
                 for number, axis in uses[variable]:
                     tables[number] = tuple([self._select(table, axis, positions) for table in tables[number]])
                     touched.update(scopes[number])
                 touched.discard(variable)
             waiting = [v for v in sorted(touched) if len(kept[v]) > 1]
         made = zip(cost_tables, scopes, tables, strict=True)
-        return Pruned(tuple(kept), tuple([type(before)(scope, *table) for before, scope, table in made]))
+        smaller = tuple([type(before)(scope, *table) for before, scope, table in made])
+        return Pruned(tuple(kept), smaller, tuple(replacements))
 
-    def _remaining(self, uses: list[tuple[tuple[Table, ...], int]]) -> Values:
-        """Return the values of a variable that none dominates, given its tables and its axis in each."""
+    def _remaining(self, uses: list[tuple[tuple[Table, ...], int]]) -> tuple[Values, Positions]:
+        """Return what `_undominated` says of a variable, given its tables and its axis in each."""
         key = tuple([(tuple(map(self._identity, table)), axis) for table, axis in uses])
         found = self._undominated.get(key)
         if found is None:
@@ -112,10 +123,20 @@ class Dominance:
         return id(table)
 
 
-def _undominated(gaps: npt.NDArray[np.int64]) -> Values:
-    """Return the values that no remaining value dominates, the first of equals among them."""
+def _undominated(gaps: npt.NDArray[np.int64]) -> tuple[Values, Positions]:
+    """Return the values that no remaining value dominates, and for every value the position that replaces it.
+
+    Of equal values the first remains.
+    """
     alive = np.ones(len(gaps), np.bool_)
+    instead = np.arange(len(gaps))
     for value in reversed(range(len(gaps))):
         alive[value] = False
-        alive[value] = not (gaps[value, alive] >= 0).any()
-    return tuple(np.flatnonzero(alive).tolist())
+        dominating = alive & (gaps[value] >= 0)
+        alive[value] = not dominating.any()
+        if not alive[value]:
+            instead[value] = dominating.argmax()
+    for value in np.flatnonzero(~alive).tolist():
+        instead[value] = instead[instead[value]]
+    positions = np.flatnonzero(alive)
+    return tuple(positions.tolist()), np.searchsorted(positions, instead)

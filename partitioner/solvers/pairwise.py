@@ -94,6 +94,9 @@ class Core:
     problem: Pairwise
     """The problem."""
 
+    variables: tuple[int, ...]
+    """Its variables, as numbers of variables of the whole problem."""
+
     complete: Callable[[Sequence[int]], tuple[int, ...]]
     """Extends an assignment of the core to all variables."""
 
@@ -156,7 +159,9 @@ class _Reduction:
                 if a < b
             },
         )
-        return Core(problem, lambda assignment: self._complete(dict(zip(left, assignment, strict=True))))
+        return Core(
+            problem, tuple(left), lambda assignment: self._complete(dict(zip(left, assignment, strict=True)))
+        )
 
     def _eliminate(self, variable: int) -> None:
         own, tables = self._unary[variable], self._tables[variable]

@@ -16,6 +16,7 @@ from ..ast import (
     Binary,
     Binder,
     Call,
+    Choice,
     CustomReducer,
     Description,
     Element,
@@ -42,7 +43,7 @@ from ..source import Diagnostic
 from ..traverse import variable_names, walk
 from .extents import misread_results, open_stars, unknown_extents
 from .indices import check_index, check_whole
-from .usage import Usage
+from .usage import Usage, check_choices
 
 Scope = Mapping[str, Binder]
 
@@ -104,6 +105,7 @@ class _Checker:
         self.check_lambdas(self.description.outputs)
         self.missing += open_stars(self.description)
         self.complaints += self.usage.check_agreement(self.description)
+        self.missing += check_choices(self.description)
         if self.complete:
             self.complaints += self.missing + self.usage.check_unused(
                 self.description, self.opaques, self.reducers
@@ -233,6 +235,8 @@ class _Checker:
                 self.check_variable(node, scope)
             case Attribute(name=name):
                 self.usage.attributes.setdefault(name, []).append(node)
+            case Choice():
+                pass
             case Extent(tensor=tensor, span=span):
                 if self.check_tensor(tensor, span):
                     self.usage.extents.setdefault(tensor, []).append(node)

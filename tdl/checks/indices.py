@@ -12,6 +12,7 @@ from ..ast import (
     Attribute,
     Binary,
     Call,
+    Choice,
     Element,
     Expression,
     Extent,
@@ -22,6 +23,7 @@ from ..ast import (
     Unary,
     Variable,
 )
+from ..choices import is_choice
 from ..functions import FUNCTIONS
 from ..printer import format_expression
 from ..source import Diagnostic
@@ -69,7 +71,7 @@ def check_whole(node: Expression, what: str) -> list[Diagnostic]:
 def _check_affine(node: Expression, complaints: list[Diagnostic]) -> bool:
     """Return whether the expression holds index variables. Complain if it is not affine in them."""
     match node:
-        case Number() | Attribute() | Extent() | Element() | Pad() | OpaqueElement():
+        case Number() | Attribute() | Choice() | Extent() | Element() | Pad() | OpaqueElement():
             return False
         case Variable():
             return True
@@ -87,6 +89,9 @@ def _check_affine(node: Expression, complaints: list[Diagnostic]) -> bool:
                 complaints.append(_not_affine(node, "divide by constants only"))
             return _check_affine(left, complaints)
         case Call(function="minimum" | "maximum" | "abs", arguments=arguments):
+            mention = [_check_affine(argument, complaints) for argument in arguments]
+            return any(mention)
+        case Call(function="where", arguments=(condition, *arguments)) if is_choice(condition):
             mention = [_check_affine(argument, complaints) for argument in arguments]
             return any(mention)
         case _:

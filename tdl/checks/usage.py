@@ -18,6 +18,7 @@ from ..ast import (
     Span,
     Star,
 )
+from ..choices import choices_of
 from ..printer import format_expression
 from ..source import Diagnostic
 from ..traverse import custom_reducers
@@ -92,6 +93,20 @@ class Usage:
             if name not in used
         ]
         return complaints
+
+
+def check_choices(description: Description) -> list[Diagnostic]:
+    """Return complaints about choices that may be one word only."""
+    words = choices_of(description)
+    return [
+        Diagnostic(
+            f"choice '{each.name}' can only be '{each.default}'",
+            each.span,
+            f'compare it with every other word that it may be: {each.name} == "..."',
+        )
+        for each in description.attributes
+        if len(words.get(each.name, ("", ""))) < 2
+    ]
 
 
 def _check_rank(

@@ -5,15 +5,30 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
+from typing import Protocol
 
+from ...errors import TofuError
 from ...support.wording import suggestion
-from ..ast import Description, Element, FullSlice, Index, NamedStage, Number, Span, Star, Variable
+from ..ast import Description, Element, FullSlice, Index, NamedStage, Number, Span, Star, Unary, Variable
 from ..constants import is_constant
 from ..traverse import variable_names
-from .inlining import CallerNames, Given, Inlined, MisfitError, inline
-from .parts import AttributeSetting, DescriptionCall, Name
+from .inlining import CallerNames, Given, Inlined, MisfitError, Settings, inline
+from .parts import AttributeSetting, DescriptionCall, Name, Part, Text
 
-NO_CALLABLES: Mapping[str, Description] = MappingProxyType({})
+Setting = int | float | str
+"""The value of an attribute in a call: a number or a word."""
+
+
+class Family(Protocol):
+    """Descriptions of one operator that differ by ranks and attributes."""
+
+    def description(self, ranks: Sequence[int], settings: Mapping[str, Setting]) -> Description:
+        """Return the description for tensors of these ranks. Raises OperatorError."""
+        ...
+
+
+Callee = Description | Family
+NO_CALLABLES: Mapping[str, Callee] = MappingProxyType({})
 
 _WORD = re.compile(r"[A-Za-z_]\w*+(?!\s*\()")
 """A word that is not only the name of a function."""
@@ -24,9 +39,9 @@ _SLICE = "write a tensor's name, or a slice of variables, numbers and ':', such 
 class Calls:
     """The calls of one text."""
 
-    def __init__(self, callables: Mapping[str, Description], text: str) -> None:
+    def __init__(self, callables: Mapping[str, Callee], text: str) -> None:
         """`callables` are the descriptions that the text may call, by name."""
-        self.callables = callables
+        self._callables = callables
         self._taken = set(_WORD.findall(text))
         self._declared: set[str] = set()
         self._made: dict[object, Inlined] = {}
@@ -35,11 +50,30 @@ class Calls:
         """Add names of tensors, attributes and statements."""
         self._declared.update(names)
 
+    def has(self, name: str, arguments: Sequence[Part]) -> bool:
+        """Return whether a call is one of a description.
+
+        Calls of a family have a slice with `:`, which tells them from calls of functions.
+        """
+        if isinstance(self._callables.get(name), Description):
+            return True
+        sliced = any(
+            isinstance(part, Element) and any(isinstance(index, FullSlice) for index in part.indices)
+            for part in arguments
+        )
+        return sliced and self.is_family(name)
+
+    def is_family(self, name: str) -> bool:
+        """Return whether a name is one of descriptions that differ by ranks and attributes."""
+        return name in self._callables and not isinstance(self._callables[name], Description)
+
     def stages(self, call: DescriptionCall) -> tuple[NamedStage, ...]:
         """Return the stages of a call that no call before it has made. Raises MisfitError."""
         given = self._given(call)
         settings = {part.name: part.value for part in call.arguments if isinstance(part, AttributeSetting)}
         for name, value in settings.items():
+            if isinstance(value, Text):
+                continue
             if not is_constant(value) or variable_names(value):
                 hint = "use numbers, attributes, tensor.shape[axis] and constants"
                 raise MisfitError(f"attribute '{name}' of '{call.name}' must be a constant", hint)
@@ -47,7 +81,10 @@ class Calls:
         if key in self._made:
             return ()
         names = CallerNames(self._declared, self._fresh)
-        made = self._made[key] = inline(self.callables[call.name], given, settings, names, call.span)
+        callee = self._callables[call.name]
+        if not isinstance(callee, Description):
+            callee, settings = _of_family(call.name, callee, given, settings), {}
+        made = self._made[key] = inline(callee, given, settings, names, call.span)
         return made.stages
 
     def element(self, call: DescriptionCall, indices: Sequence[Index], span: Span) -> Element:
@@ -86,6 +123,30 @@ class Calls:
         self._taken.add(name)
         self._declared.add(name)
         return name
+
+
+def _of_family(name: str, family: Family, given: Sequence[Given], settings: Settings) -> Description:
+    """Return the description that a call with these slices and attributes means. Raises MisfitError."""
+    ranks = []
+    for argument in given:
+        if argument.indices is None or any(isinstance(index, Star) for index in argument.indices):
+            hint = f"write {argument.tensor}[:, :], with ':' for each dimension"
+            raise MisfitError(f"'{name}' needs the number of dimensions of '{argument.tensor}'", hint)
+        ranks.append(sum(isinstance(index, FullSlice) for index in argument.indices))
+    values: dict[str, Setting] = {}
+    for attribute, value in settings.items():
+        if isinstance(value, Unary) and value.operator == "-" and isinstance(value.operand, Number):
+            value = Number(-value.operand.value)
+        if not isinstance(value, Number | Text):
+            hint = "write a number or a string"
+            raise MisfitError(f"attribute '{attribute}' of '{name}' must be known in the text", hint)
+        values[attribute] = value.value
+    try:
+        return family.description(ranks, values)
+    except TofuError as error:
+        raise MisfitError(
+            f"'{name}' cannot be called here: {error}", "see `tofu describe` for the operator"
+        ) from None
 
 
 def _fits_slice(index: Index) -> bool:

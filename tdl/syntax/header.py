@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import TYPE_CHECKING, TypeGuard
 
 from ..ast import AttributeParameter, Span, TensorParameter
@@ -17,8 +18,10 @@ if TYPE_CHECKING:
 MAX_INTEGER = 2**63 - 1
 MAX_DIGITS = 64
 
+_WORD = re.compile(r"[A-Za-z_][\w-]*", re.ASCII)
+
 Scalar = int | float
-Default = Scalar | tuple[Scalar, ...] | None
+Default = Scalar | str | tuple[Scalar, ...] | None
 
 
 def span_of(part: ParseTree | Token) -> Span:
@@ -104,8 +107,22 @@ def read_parameters(
     return tuple(tensors), tuple(attributes)
 
 
+def read_word(token: ParseTree | Token, diagnostics: list[Diagnostic]) -> str:
+    """Return the word in a string; an empty one after a complaint."""
+    text = str(token).lstrip("rRuU")
+    quotes = 3 if text[:3] in ('"""', "'''") else 1
+    word = text[quotes:-quotes]
+    if not _WORD.fullmatch(word):
+        hint = "use letters, digits, '_' and '-'"
+        diagnostics.append(Diagnostic(f"{str(token)[:MAX_DIGITS]} is not a word", span_of(token), hint))
+        return ""
+    return word
+
+
 def _read_default(name: str, part: ParseTree | Token, diagnostics: list[Diagnostic]) -> Default:
     assert is_tree(part)
+    if part.data == "string":
+        return read_word(part.children[0], diagnostics)
     if part.data == "constants":
         return tuple(_read_constant(name, constant, diagnostics) for constant in part.children)
     return _read_constant(name, part, diagnostics)
@@ -130,6 +147,6 @@ def _read_constant(name: str, outer: ParseTree | Token, diagnostics: list[Diagno
     if token in CONSTANTS:
         return sign * CONSTANTS[str(token)]
     message = f"'{token}' cannot be the default of '{name}'"
-    hint = "a default is a number, True, False or a tuple of numbers"
+    hint = "a default is a number, True, False, a string or a tuple of numbers"
     diagnostics.append(Diagnostic(message, span_of(part), hint))
     return 0

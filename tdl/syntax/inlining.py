@@ -15,6 +15,7 @@ from typing import cast
 
 from ...support.wording import counted
 from ..ast import (
+    NOWHERE,
     Attribute,
     Binder,
     Description,
@@ -31,10 +32,12 @@ from ..ast import (
     Star,
     Variable,
 )
+from ..choices import choices_of, chosen
 from ..traverse import Node, custom_reducers, transform, walk
+from .parts import Text
 
-Settings = Mapping[str, Expression]
-"""Values of attributes by name, made of numbers, attributes and extents of the caller."""
+Settings = Mapping[str, Expression | Text]
+"""Values of attributes by name: words, or made of numbers, attributes and extents of the caller."""
 
 
 class MisfitError(Exception):
@@ -99,10 +102,13 @@ class _Call:
         names: CallerNames,
         span: Span,
     ) -> None:
-        self.callee = callee
+        names_of_tensors = _checked(callee, given)
+        values = _settings(callee, settings)
+        words = {name: value.value for name, value in values.items() if isinstance(value, Text)}
+        self.callee = callee = chosen(callee, words)
         self.span = span
-        self.slices = dict(zip(_checked(callee, given), given, strict=True))
-        self.settings = _settings(callee, settings)
+        self.slices = dict(zip(names_of_tensors, given, strict=True))
+        self.settings = {name: value for name, value in values.items() if not isinstance(value, Text)}
         self.outer = [
             index
             for argument in given
@@ -249,19 +255,32 @@ def _checked(callee: Description, given: Sequence[Given]) -> tuple[str, ...]:
     return names
 
 
-def _settings(callee: Description, given: Settings) -> dict[str, Expression | tuple[int | float, ...]]:
+def _settings(callee: Description, given: Settings) -> dict[str, Expression | Text | tuple[int | float, ...]]:
     """Return a value for every attribute of the callee."""
+    words = choices_of(callee)
     known = {attribute.name: attribute.default for attribute in callee.attributes}
     for name in given:
         if name not in known:
             raise MisfitError(
                 f"'{callee.name}' has no attribute '{name}'", f"it has {', '.join(known) or 'none'}"
             )
-    values: dict[str, Expression | tuple[int | float, ...]] = dict(given)
+        value = given[name]
+        if name in words and not (isinstance(value, Text) and value.value in words[name]):
+            either = " or ".join(f'"{word}"' for word in words[name])
+            raise MisfitError(f"attribute '{name}' of '{callee.name}' is a choice", f"write {either}")
+        if name not in words and isinstance(value, Text):
+            raise MisfitError(f"attribute '{name}' of '{callee.name}' is not a choice", "write a number")
+    values: dict[str, Expression | Text | tuple[int | float, ...]] = dict(given)
     for name, default in known.items():
         if name in values:
             continue
         if default is None:
             raise MisfitError(f"attribute '{name}' of '{callee.name}' needs a value", f"write {name}=...")
-        values[name] = default if isinstance(default, tuple) else Number(+default)
+        match default:
+            case str():
+                values[name] = Text(default, NOWHERE)
+            case tuple():
+                values[name] = default
+            case _:
+                values[name] = Number(+default)
     return values

@@ -7,6 +7,7 @@ phase runs only on text that the earlier ones accept.
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Mapping
 from functools import lru_cache
 from importlib.resources import files
@@ -19,7 +20,7 @@ from ..printer import format
 from ..source import Diagnostic, SourceError, SourceText
 from ..traverse import levels
 from .builder import TreeBuilder
-from .calls import NO_CALLABLES
+from .calls import NO_CALLABLES, Callee
 from .header import is_tree, span_of
 from .layout import MAX_NESTING, StatementEnds, check_text, nested_too_deeply
 
@@ -38,7 +39,7 @@ def parse(
     first_line: int = 1,
     *,
     bounded: bool = True,
-    callables: Mapping[str, Description] = NO_CALLABLES,
+    callables: Mapping[str, Callee] = NO_CALLABLES,
 ) -> Description:
     """Return the description that a text holds, checked; of several the last one.
 
@@ -56,12 +57,13 @@ def parse_all(
     first_line: int = 1,
     *,
     bounded: bool = True,
-    callables: Mapping[str, Description] = NO_CALLABLES,
+    callables: Mapping[str, Callee] = NO_CALLABLES,
 ) -> tuple[Description, ...]:
     """Return all descriptions that a text holds, one or more, in its order. Takes what `parse` takes."""
     source = SourceText(text, origin, first_line)
-    known = dict(callables)
     found: dict[str, Description] = {}
+    above: dict[str, Callee] = {}
+    known = ChainMap(above, callables)  # type: ignore[arg-type]  # only the first one is written to
     complaints: list[Diagnostic] = []
     for tree in _parse_tree(source, "descriptions", bounded=bounded).children:
         assert is_tree(tree)
@@ -73,14 +75,14 @@ def parse_all(
                 Diagnostic(f"two descriptions are called '{description.name}'", span_of(tree), hint),
             ]
         complaints += wrong
-        found[description.name] = known[description.name] = description
+        found[description.name] = above[description.name] = description
     if complaints:
         raise SourceError(source, complaints)
     return tuple(found.values())
 
 
 def _checked(
-    source: SourceText, tree: ParseTree, callables: Mapping[str, Description], *, bounded: bool
+    source: SourceText, tree: ParseTree, callables: Mapping[str, Callee], *, bounded: bool
 ) -> tuple[Description, list[Diagnostic]]:
     """Return one description and all complaints about it."""
     builder = TreeBuilder(source.text, callables)
@@ -192,7 +194,7 @@ def _expected(accepted: set[str]) -> str:
     words = []
     if left >= _EXPRESSION_STARTS:
         words.append("an expression")
-        left -= _EXPRESSION_STARTS | {"NOT"}
+        left -= _EXPRESSION_STARTS | {"NOT", "STRING"}
     elif left >= _OPERATORS:
         words.append("an operator")
         left -= _OPERATORS | COMPARISONS | {"LSQB"}
@@ -206,6 +208,6 @@ def _expected(accepted: set[str]) -> str:
 def _unexpected_character(text: str, at: int) -> Diagnostic:
     character = text[at]
     if character in "\"'":
-        return Diagnostic("a string is never closed", Span(at, at + 1), "strings are for the docstring only")
+        return Diagnostic("a string is never closed", Span(at, at + 1), "close it with the same quotes")
     hint = CHARACTERS.get(character, "delete it")
     return Diagnostic(f"unexpected character '{character}'", Span(at, at + 1), hint)

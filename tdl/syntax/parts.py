@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import assert_never
 
 from .. import ast
@@ -39,7 +39,7 @@ class AttributeSetting:
     """`name=value` among the arguments of a call."""
 
     name: str
-    value: Expression
+    value: Expression | Text
     span: Span
 
 
@@ -73,6 +73,14 @@ class Failed:
 
 
 @dataclass(frozen=True, slots=True)
+class Text:
+    """A string: a word that a choice is compared with, or its value in a call."""
+
+    value: str
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Group:
     """A parenthesised expression: `-(1)` negates a number, `-1` is one."""
 
@@ -101,6 +109,7 @@ Part = (
     | Failed
     | Group
     | Listing
+    | Text
 )
 
 
@@ -112,7 +121,8 @@ def why_no_value(
     | Declaration
     | Lambda
     | ast.Star
-    | ast.FullSlice,
+    | ast.FullSlice
+    | Text,
 ) -> tuple[str, Span, str]:
     """Return message, place and hint for a part that is not a value."""
     match part:
@@ -135,6 +145,9 @@ def why_no_value(
             hint = "a lambda is returned, a stage, or the argument of a reducer"
         case ast.Star(name=name):
             message, hint = f"'*{name}' is not a value", "it may only stand as an index"
+        case Text():
+            message = "a string is not a value"
+            hint = 'an attribute with a string as default is compared with strings: mode == "edge"'
         case ast.FullSlice():
             message, hint = "':' is not a value", "it may only stand as an index"
         case _:

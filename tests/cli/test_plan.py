@@ -205,6 +205,32 @@ def test_constraints_are_kept(tofu: Tofu, tmp_path: Path) -> None:
     assert 2 not in plan.layouts["data"].dimensions
 
 
+UNEQUAL = """
+machine: unequal
+devices: [{name: large, kind: roomy}, {name: small, kind: tight}]
+levels: [{name: gpu, bandwidth: 25 GB/s}]
+kinds:
+  roomy: {memory: 4 MB, rates: {float32: 15 TFLOP/s}, memory_bandwidth: 900 GB/s, kernel_start: 1 us}
+  tight: {memory: 2 MB, rates: {float32: 15 TFLOP/s}, memory_bandwidth: 900 GB/s, kernel_start: 1 us}
+"""
+
+
+def test_devices_that_differ_in_memory_are_reported(tofu: Tofu, tmp_path: Path) -> None:
+    machine = tmp_path / "unequal.yaml"
+    machine.write_text(UNEQUAL)
+    asked = ("plan", "mlp", "--batch", "64", "--workers", "2", "--machine", str(machine))
+    facts = json.loads(tofu(*asked, "--method", "pardnn", "--json").output)
+    assert facts["memory_limit_bytes_per_worker"] == [4e6, 2e6]
+    assert facts["device_memory_bytes"] == 2e6
+    assert facts["fits"] is True
+    assert "the 2.00 MB to 4.00 MB of the devices are enough" in tofu(*asked).output
+    machine.write_text(UNEQUAL.replace("2 MB", "100 kB"))
+    refused = tofu(*asked, "--method", "data-parallel")
+    assert refused.exit_code == 2
+    assert "the 100.00 kB to 4.00 MB of the devices are too little" in refused.output
+    assert "worker 1 needs" in refused.output
+
+
 def test_traffic_and_memory_are_reported(tofu: Tofu) -> None:
     by_bytes = json.loads(tofu("plan", "mlp", "--machine", "pcie-8", "--memory", "1MB", "--json").output)
     assert [entry["level"] for entry in by_bytes["levels"]] == ["socket", "switch", "gpu"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -266,6 +267,12 @@ def test_devices_may_differ_in_kind():
     assert machine.kind(1).rate("float32") == 2e12
     assert machine.kind(1).start_seconds == 0
     assert machine.memory_bytes == 4e9
+    assert machine.memory_of(3) == (16e9, 4e9, 16e9)
+    assert replace(machine, worker_devices=(0, 1, 0)).memory_of(3) == (8e9, 4e9, 8e9)
+    stated = decode_machine(
+        {**GOOD, "devices": devices, "kind": "v100", "kinds": {"own": OWN}, "memory": "5 GB"}
+    )
+    assert stated.memory_of(3) == (5e9,) * 3
     with pytest.raises(MachineError, match=r"'own' has no rate for float16.*it has float32"):
         machine.kind(1).rate("float16")
     with pytest.raises(MachineError, match="'box' does not say how fast its devices are"):

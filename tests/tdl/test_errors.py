@@ -308,8 +308,33 @@ INDICES = {
     "misspelt attribute in an extent": "def f(a, *, kernel): return lambda i=krnel[0], j=kernelx: a[i + j]",
 }
 
+BORDER = """def border(x, *, width=1, mode="edge"):
+    return lambda i: x[i] if mode == "edge" else width if mode == "constant" else -x[i]
+"""
+CHOICES = {
+    "one word": 'def f(a, *, mode="edge"):\n    return lambda i: a[i] if mode == "edge" else 0',
+    "never compared": 'def f(a, *, mode="edge"):\n    return lambda i: a[i]',
+    "number compared with a string": (
+        'def f(a, *, mode=1):\n    return lambda i: a[i] if mode == "edge" else 0'
+    ),
+    "element compared with a string": 'def f(a):\n    return lambda i: a[i] == "edge"',
+    "string as a value": 'def f(a):\n    return lambda i: a[i] + "edge"',
+    "choice as a value": BORDER.replace("else -x[i]", "else mode"),
+    "choice with an index": BORDER.replace("else -x[i]", "else mode[0]"),
+    "not a word": BORDER.replace('"edge"', '"at the edge"'),
+    "string that is not closed": BORDER.replace('"constant"', '"constant'),
+    "call with an unknown word": BORDER + 'def f(a):\n    return lambda i: border(a, mode="edg")[i]',
+    "call with a number for a word": BORDER + "def f(a):\n    return lambda i: border(a, mode=1)[i]",
+    "call with a word for a number": BORDER + 'def f(a):\n    return lambda i: border(a, width="edge")[i]',
+    "choice in an index that is not affine": (
+        'def f(a, *, mode="edge"):\n    return lambda i=4: a[i * i if mode == "edge" else i - (mode == "no")]'
+    ),
+}
+
+
 GROUPS = {
     "calls": CALLS,
+    "choices": CHOICES,
     "statements": STATEMENTS,
     "text": TEXT,
     "names": NAMES,

@@ -8,9 +8,9 @@ from tofu import tdl
 from tofu.tdl import ast, traverse
 
 TEXT = """\
-def f(m, a, *, n=2):
+def f(m, a, *, n=2, mode="one"):
     C = Opaque()
-    s = lambda i: -a[i] + pad(a[i - n], 0) * m.shape[0]
+    s = lambda i: (mode == "two") - a[i] + -pad(a[i - n], 0) * m.shape[0]
     return (
         lambda b, i=n, *j: C(m[b, :])[i] + exp(s[i]) + Sum(lambda k=3: a[*j] * k),
         lambda i: s[i],

@@ -122,7 +122,7 @@ class Body:
                     f"{parameters.operator}: no kernel can be derived because {function!r} is an opaque "
                     "function; attach a kernel to the operator"
                 )
-            case ast.Star() | ast.Attribute() | ast.FullSlice():
+            case ast.Star() | ast.Attribute() | ast.Choice() | ast.FullSlice():
                 raise OperatorError(
                     f"{parameters.operator}: {type(node).__name__} found in a description that should be "
                     "specialised; specialise it before deriving a kernel"

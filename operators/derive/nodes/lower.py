@@ -62,7 +62,7 @@ class _Lowering:
                     f"operator {self.operator}: no kernel can be derived because {function!r} is an opaque "
                     "function; attach a kernel to the operator"
                 )
-            case ast.Star() | ast.Attribute() | ast.FullSlice():
+            case ast.Star() | ast.Attribute() | ast.Choice() | ast.FullSlice():
                 raise OperatorError(
                     f"operator {self.operator}: {type(expression).__name__} found in a description that "
                     "should be specialised; specialise it before deriving a kernel"

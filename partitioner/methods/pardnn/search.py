@@ -35,7 +35,7 @@ def pardnn(asked: SimulatedSearch) -> Plan:
     _, schedule = emulated(nodes, devices, place(nodes, devices), placing.orders)
     spare = 0
     for _ in range(ROUNDS):
-        plan = placing.fitting(schedule, spare)
+        plan = placing.fitting_tighter(schedule, spare)
         spare = asked.lacking(plan)
         if not spare:
             return replace(plan, method="pardnn")

@@ -6,7 +6,7 @@ from ....errors import PlanError
 from ....machines.machine import Machine
 from ....simulator.times import NANOSECONDS
 from ....support.gc_pause import gc_paused
-from ..limit import Limit
+from ..limit import Limit, worker_limits
 from .bound import lower_bound
 from .candidates import candidates
 from .devices import devices_of
@@ -24,7 +24,7 @@ def place_graph(plain: PlainGraph, machine: Machine, workers: int, limit: Limit)
 
     Raises PlanError if none fits, and MachineError as `devices_of`.
     """
-    devices = devices_of(machine, workers, limit)
+    devices = devices_of(machine, workers, worker_limits(limit, workers))
     graph, nodes = plain.graph, plain.nodes
     best = _best_fitting(graph, devices, machine)
     live = live_intervals(graph, workers, best.order, best.worker)

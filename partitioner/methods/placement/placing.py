@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import ceil, log2
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +16,6 @@ from ....errors import PlanError
 from ....simulator.times import task_times
 from ...plans.plan import Plan
 from ...plans.simulation import simulation
-from ..limit import Limit
 from ..simulated import SimulatedSearch
 from ..with_backward import with_backward
 from ..worker_memory import WorkerMemory
@@ -32,6 +32,12 @@ ROUNDS = 6
 
 LARGE = (1.0, 0.5, 0.25)
 """The parts of the memory of a group above which all workers share an operation, until a plan fits."""
+
+TIGHTER = 5
+"""How many limits below the one that is asked for are tried if no plan is found for that."""
+
+STEPS_PER_DOUBLING = 6
+"""These limits are powers of two in steps of a sixth, so that neighbouring limits try the same ones."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,8 +68,8 @@ class Placing:
         graph, machine = asked.graph, asked.machine
         self._inside: Inside = whole_operations(graph) if size == 1 else inside_of(graph, asked.inside(size))
         self._times = task_times(graph, machine, asked.workers)
-        limit: Limit = "unlimited" if asked.memory is None else asked.memory.nbytes
-        devices = devices_of(machine, asked.workers, limit)
+        limits = None if asked.memory is None else asked.memory.limits(asked.workers)
+        devices = devices_of(machine, asked.workers, limits)
         self.training = training_nodes(graph, operation_times(graph, self._times, devices.kind, self._inside))
         self.devices = _of_groups(devices, size)
         self._kinds = devices.kind
@@ -72,12 +78,16 @@ class Placing:
         """The nodes if workers share none of them."""
         memory = self.devices.memory_bytes
         if groups > 1 and memory is not None:
-            self.training = replace(self.training, nodes=self._sharing(LARGE[0]).nodes)
+            self.training = replace(self.training, nodes=self._sharing(int(memory.max())).nodes)
 
-    def plan(self, schedule: NodeSchedule, shared: Inside | None = None) -> Plan:
-        """Return the plan of a placement, with its simulated time; all workers share what is in `shared`."""
+    def plan(self, schedule: NodeSchedule) -> Plan:
+        """Return the plan of a placement, with its simulated time."""
+        return self._timed(self._composed(schedule))
+
+    def _composed(self, schedule: NodeSchedule, shared: Inside | None = None) -> Plan:
+        """Return the plan of a placement; all workers share what is in `shared`."""
         asked, training = self._asked, self.training
-        plan = grouped_plan(
+        return grouped_plan(
             asked.graph,
             self._inside,
             self.groups,
@@ -86,44 +96,75 @@ class Placing:
             asked.space,
             shared,
         )
+
+    def _timed(self, plan: Plan) -> Plan:
+        """Return a plan with its simulated time."""
+        asked = self._asked
         found = simulation(asked.graph, plan, asked.machine, self._times)
         return replace(plan, step_seconds=found.seconds, step_bound_seconds=found.bound_seconds)
 
     def fitting(self, schedule: NodeSchedule, spare: int = 0) -> Plan:
         """Return the plan of a placement, after moves that make arenas fit and leave memory to spare.
 
-        Nodes move until live bytes fit. If an arena needs more than that, they move again for a limit that is
-        lower by the difference, and then by twice the difference each time. All workers share operations that
-        need more than a device has. If nothing fits, they share operations that need a smaller part of it as
-        well, up to half of all. Raises PlanError if none of that helps.
+        Raises PlanError if no moves are found.
         """
         memory = self._asked.memory
-        if memory is None or self.devices.memory_bytes is None:
+        if memory is None:
             return self.plan(schedule)
+        return self._timed(self._sharing_more(schedule, memory, memory.nbytes, spare))
+
+    def fitting_tighter(self, schedule: NodeSchedule, spare: int = 0) -> Plan:
+        """Return the plan of a placement as `fitting` does; if that finds none, by moves for tighter limits.
+
+        So a larger limit is not refused if a smaller one leads to a plan. Raises PlanError if none does.
+        """
+        memory = self._asked.memory
+        if memory is None:
+            return self.plan(schedule)
+        refused: PlanError | None = None
+        for limit in (memory.nbytes, *tighter_limits(memory.nbytes)):
+            try:
+                return self._timed(self._sharing_more(schedule, memory, limit, spare))
+            except PlanError as error:
+                refused = refused or error
+        assert refused is not None
+        raise refused
+
+    def _sharing_more(self, schedule: NodeSchedule, memory: WorkerMemory, limit: int, spare: int) -> Plan:
+        """Return a plan whose arenas fit, after moves within a limit that is at most the memory.
+
+        All workers share operations that need more than the limit. If nothing fits, they share operations
+        that need a smaller part of it as well, up to half of all. Raises PlanError if none of that helps.
+        """
         refused: PlanError | None = None
         before: _Sharing | None = None
         for part in LARGE:
-            sharing = self._sharing(part, spare)
+            sharing = self._sharing(int(limit * self.group_workers * part) - spare * self.group_workers)
             if before is not None and not sharing.shares_more(before):
                 break
             try:
-                return self._fitting(schedule, sharing, memory, spare)
+                return self._fitting(schedule, sharing, memory, limit, spare)
             except PlanError as error:
                 refused = refused or error
             before = sharing
         assert refused is not None
         raise refused
 
-    def _fitting(self, schedule: NodeSchedule, sharing: _Sharing, memory: WorkerMemory, spare: int) -> Plan:
-        """Return a plan whose arenas fit."""
-        limit, excess = memory.nbytes - spare, 0
+    def _fitting(
+        self, schedule: NodeSchedule, sharing: _Sharing, memory: WorkerMemory, limit: int, spare: int
+    ) -> Plan:
+        """Return a plan whose arenas fit.
+
+        Nodes move until live bytes fit the limit. If an arena needs more than the memory, they move again for
+        a limit that is lower by the difference, and then by twice the difference each time.
+        """
+        limit, excess = limit - spare, 0
         for step in range(ROUNDS):
             limit = max(limit, 0)
             self._check_operations(sharing.nodes, limit)
-            limits = np.full(self.groups, limit * self.group_workers)
-            within = replace(self.devices, memory_bytes=limits)
+            within = replace(self.devices, memory_bytes=self._lowered(memory.nbytes - limit))
             worker = mend(sharing.nodes, within, schedule.order, schedule.worker)
-            plan = self.plan(replace(schedule, worker=worker), sharing.inside)
+            plan = self._composed(replace(schedule, worker=worker), sharing.inside)
             excess = memory.arena(plan) + spare - memory.nbytes
             if excess <= 0:
                 return plan
@@ -133,15 +174,16 @@ class Placing:
             f"{excess:,} more; allow more (--memory), or use more workers"
         )
 
-    def _sharing(self, part: float, spare: int = 0) -> _Sharing:
-        """Let all workers share nodes that need more than a part of the memory of a group.
-
-        Each worker spares some bytes for other things.
-        """
-        asked, training = self._asked, self.training
+    def _lowered(self, nbytes: int) -> Integers:
+        """Return the memory of groups if each worker has fewer bytes than it may hold."""
         memory = self.devices.memory_bytes
         assert memory is not None
-        large = too_large(self.whole, int(memory.max() * part) - spare * self.group_workers)
+        return np.maximum(memory - nbytes * self.group_workers, 0)
+
+    def _sharing(self, most_bytes: int) -> _Sharing:
+        """Let all workers share nodes that need more than the given bytes of a group."""
+        asked, training = self._asked, self.training
+        large = too_large(self.whole, most_bytes)
         if self.groups == 1 or not large.any():
             return _Sharing(self.whole, np.zeros(len(large), bool), None)
         if large.tobytes() not in self._known:
@@ -201,12 +243,23 @@ class Placing:
         return found
 
 
+def tighter_limits(nbytes: int) -> list[int]:
+    """Return the limits that are tried if no plan is found for one, the highest first."""
+    if nbytes <= 1:
+        return []
+    last = ceil(log2(nbytes) * STEPS_PER_DOUBLING) - 1
+    steps = range(last, last - TIGHTER, -1)
+    return [int(2.0 ** (step / STEPS_PER_DOUBLING)) for step in steps]
+
+
 def _of_groups(devices: PlacementDevices, size: int) -> PlacementDevices:
     """Return groups of neighbours as devices: the links of their workers carry messages side by side."""
     if size == 1:
         return devices
     firsts = np.arange(0, devices.workers, size)
-    memory: Integers | None = None if devices.memory_bytes is None else devices.memory_bytes[firsts] * size
+    memory = devices.memory_bytes
+    if memory is not None:
+        memory = memory.reshape(-1, size).min(axis=1) * size
     between = np.ix_(firsts, firsts)
     return PlacementDevices(
         devices.kind[firsts], devices.latency[between], devices.per_byte[between] / size, memory

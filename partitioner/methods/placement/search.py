@@ -5,9 +5,10 @@
     candidates     for every number of groups: the best placement of each placer, by emulation under several
                    orders, and what moves along the deciding path make of the best one (`refine`)
 
-The improved candidate, the best ones and one device are made to fit the memory and simulated,
-for each number of groups. Arenas decide whether they fit; of the fastest plan the scratch of kernels counts
-as well. If that is too much, the plan's placement is made to fit once more, with so much to spare.
+The improved candidate, the best ones and one device are made to fit the memory and simulated, for each number
+of groups. If none fits, moves for tighter limits are tried. Arenas decide whether plans fit; of the fastest
+one the scratch of kernels counts as well. If that is too much, the plan's placement is made to fit once more,
+with so much to spare.
 
 Guarantees: the plan fits the memory, and is not slower than any candidate that was simulated and fits.
 Implemented in: `place`.
@@ -49,6 +50,7 @@ def place(asked: SimulatedSearch) -> Plan:
     """Return the fastest plan that fits. Raises PlanError if none is found."""
     found: list[_Candidate] = []
     refused: list[PlanError] = []
+    unfit: list[tuple[Placing, NodeSchedule]] = []
     for groups in [asked.groups] if asked.groups else reversed(divisors(asked.workers)):
         placing = Placing(asked, groups)
         nodes, devices = placing.training.nodes, placing.devices
@@ -57,6 +59,12 @@ def place(asked: SimulatedSearch) -> Plan:
                 found.append(_Candidate(placing, schedule, placing.fitting(schedule)))
             except PlanError as error:
                 refused.append(error)
+                unfit.append((placing, schedule))
+    for placing, schedule in unfit if not found else ():
+        try:
+            found.append(_Candidate(placing, schedule, placing.fitting_tighter(schedule)))
+        except PlanError:
+            continue
     while found:
         best = min(found, key=lambda each: each.seconds)
         spare = asked.lacking(best.plan)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from tofu.partitioner.solvers import window_bounds
-from tofu.partitioner.solvers.anytime import close_gap
+from tofu.partitioner.solvers import few_values, window_bounds
+from tofu.partitioner.solvers.anytime import Effort, close_gap, unheard
 from tofu.partitioner.solvers.elimination import CostTable, eliminate
 from tofu.partitioner.solvers.message_passing import MessagePassing
 from tofu.partitioner.solvers.pairwise import core
@@ -49,6 +49,17 @@ def test_a_best_plan_is_proven_and_kept():
     best = eliminate(domains, cost_tables).optimum
     found = close_gap(domains, cost_tables, best, lambda cost, bound: None)
     assert (found.cost, found.bound, found.assignment) == (best, best, None)
+
+
+def test_the_assignment_that_is_known_is_searched_from_with_little_work(monkeypatch):
+    domains, cost_tables = grid(6, 9, domain=6, seed=2)
+    best = eliminate(domains, cost_tables)
+    little = Effort(sweep_entries=0, search_entries=0)
+    monkeypatch.setattr(few_values, "KEPT", (1,))
+    without = close_gap(domains, cost_tables, 2 * best.optimum, unheard, little)
+    found = close_gap(domains, cost_tables, 2 * best.optimum, unheard, little, known=best.assignment)
+    assert found.cost == best.optimum < without.cost
+    assert cost(cost_tables, found.assignment) == best.optimum
 
 
 @pytest.mark.parametrize("entries", [0, 10_000, 100_000])

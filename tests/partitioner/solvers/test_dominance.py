@@ -32,6 +32,24 @@ def test_the_optimum_stays(problem):
     assert solved.optimum == sum(int(f.table[tuple(assignment[v] for v in f.scope)]) for f in cost_tables)
 
 
+@settings(max_examples=200)
+@given(pairwise(), st.integers(0, 2**32 - 1))
+def test_what_replaces_an_assignment_costs_no_more(problem, seed):
+    domains, cost_tables = problem
+    random = np.random.default_rng(seed)
+    pruned = Dominance().prune(domains, cost_tables)
+    before = tuple(int(random.integers(domain)) for domain in domains)
+    positions = pruned.replaced(before)
+    after = pruned.original(positions)
+    assert _cost(cost_tables, after) == _cost(pruned.cost_tables, positions) <= _cost(cost_tables, before)
+    kept = zip(pruned.kept, before, after, strict=True)
+    assert all(old == new for values, old, new in kept if old in values)
+
+
+def _cost(cost_tables, assignment):
+    return sum(int(f.table[tuple(assignment[v] for v in f.scope)]) for f in cost_tables)
+
+
 def test_a_value_that_always_costs_more_goes_and_the_first_of_equals_stays():
     table = np.array([[1, 2], [1, 2], [3, 2], [0, 9]])
     pruned = Dominance().prune([4, 2], [CostTable((0, 1), table)])

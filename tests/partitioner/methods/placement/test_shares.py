@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -11,8 +12,15 @@ import tofu
 from tofu.dataflow.graph import Graph
 from tofu.errors import PlanError
 from tofu.partitioner import peak_bytes
+from tofu.partitioner.methods.pardnn.pardnn import place
 from tofu.partitioner.methods.placement.lifetimes import live_intervals
+from tofu.partitioner.methods.placement.placing import Placing, tighter_limits
+from tofu.partitioner.methods.placement.priorities import emulated
 from tofu.partitioner.methods.placement.shares import too_large, with_shares
+from tofu.partitioner.methods.simulated import SimulatedSearch
+from tofu.partitioner.methods.worker_memory import WorkerMemory
+from tofu.partitioner.plans.sampling import Sampling
+from tofu.partitioner.plans.space import Space
 
 from ....runtime.test_partitioned_training import require_bits_of_one_worker, training
 from .nodes import nodes_of, random_placement
@@ -51,6 +59,31 @@ def test_a_large_layer_is_shared_and_others_stay_whole(method: Literal["pardnn",
     assert tasks["update(layer2_weight)"] == 4
     assert tasks["update(layer0_weight)"] == tasks["layer0.product"] == 1
     assert tofu.simulate(tofu.lower(graph, plan), MACHINE).seconds == plan.step_seconds
+
+
+def test_a_limit_is_met_if_moves_are_found_for_a_tighter_one() -> None:
+    limit = 2_539_763
+    graph, machine = one_large_layer(), tofu.machines.load(MACHINE)
+    memory = WorkerMemory(limit, partial(peak_bytes, graph), None)
+    inside = partial(tofu.partition, graph, method="refine", keep=False, feed="anywhere")
+    asked = SimulatedSearch(
+        graph, 2, Space(feed="anywhere"), machine, Sampling(), None, lambda: (), memory, inside
+    )
+    placing = Placing(asked, 2)
+    nodes, devices = placing.training.nodes, placing.devices
+    schedule = emulated(nodes, devices, place(nodes, devices))[1]
+    with pytest.raises(PlanError):
+        placing.fitting(schedule)
+    plan = placing.fitting_tighter(schedule)
+    assert peak_bytes(graph, plan) <= limit
+    tofu.verify(graph, plan)
+
+
+def test_tighter_limits_are_shared_by_neighbours() -> None:
+    assert tighter_limits(1 << 30)[:2] == [int(2 ** (179 / 6)), int(2 ** (178 / 6))]
+    assert tighter_limits(10**9 + 1) == tighter_limits(10**9)
+    assert all(0 < each < 10**9 for each in tighter_limits(10**9))
+    assert tighter_limits(0) == tighter_limits(1) == []
 
 
 def test_what_does_not_fit_even_if_it_is_shared_is_named() -> None:

@@ -36,7 +36,7 @@ kind: cpu
 def test_nothing_runs_too_early(seed: int, nodes: int, workers: int) -> None:
     generator = np.random.default_rng(seed)
     graph = drawn(generator, nodes, sizes=10**6)
-    devices = devices_of(MACHINE, workers, "unlimited")
+    devices = devices_of(MACHINE, workers, None)
     order, worker = drawn_order(generator, graph), drawn_workers(generator, graph, workers)
     found = simulate_placement(graph, devices, MACHINE, order, worker)
     ends = found.start + graph.nanoseconds[devices.kind[worker], np.arange(nodes)]
@@ -91,11 +91,11 @@ def test_a_thread_that_serves_in_turn_receives_between_nodes() -> None:
 
 def test_devices_are_those_of_the_machine() -> None:
     joined = tofu.machines.load("2x-dgx-1-v100")
-    devices = devices_of(joined, 16, None)
+    devices = devices_of(joined, 16, joined.memory_of(16))
     assert devices.memory_bytes.tolist() == [joined.memory_bytes] * 16
     path = joined.path(0, 9)
     assert devices.latency[0, 9] == round(path.latency_seconds * 1e9)
     assert devices.per_byte[0, 9] == pytest.approx(1e9 / path.bytes_per_second)
     assert kinds_of(joined, 16) == ("v100",)
-    assert devices_of(joined, 3, 7).memory_bytes.tolist() == [7, 7, 7]
-    assert devices_of(joined, 3, "unlimited").memory_bytes is None
+    assert devices_of(joined, 3, [7] * 3).memory_bytes.tolist() == [7, 7, 7]
+    assert devices_of(joined, 3, None).memory_bytes is None
