@@ -2,12 +2,14 @@
 
 python -m benchmarks.limits random [--count 1000] [--save benchmarks/results/limits.json]
 python -m benchmarks.limits table [MODEL ...] [--save benchmarks/results/limits.json]
+python -m benchmarks.limits lighter [MODEL ...] [--save benchmarks/results/limits.json]
 
 Random limits lie between half of the proven minimum and 1.2 times what the best plan needs. A limit is
 met by arena and workspace of the lowered plan, is below the proven minimum, or lies between: no plan is
 found then, and none is excluded. The table searches by `exact`, with free feeding, plans that need at
 most 5% more memory than the refined plan that replicates nothing, and three models within 8 GB a worker;
-only arenas count there.
+only arenas count there. The lighter plans keep copies, and need 0.5% less memory at least than the best
+plans that replicate tensors but keep nothing.
 """
 
 from __future__ import annotations
@@ -45,6 +47,7 @@ from .space import MIB, MODELS, perceptron, recommender
 WORKERS = 8
 SEED = 17
 MORE = 1.05
+LESS = 0.995
 WITHIN_BYTES = 8_000_000_000
 
 
@@ -143,9 +146,46 @@ def _figures(found: Fitting) -> dict[str, int]:
     }
 
 
+def tabled(name: str) -> dict[str, Any]:
+    """Return a row of the table."""
+    small = name.removesuffix(" within 8 GB")
+    if small != name:
+        return within(WITHIN[small](), WITHIN_BYTES)
+    graph = MODELS[name]()
+    split = partition(graph, WORKERS, "refine", replicate=False, keep=False, feed="anywhere")
+    narrow = {"cost_bytes": split.cost_bytes, "peak_bytes": peak_bytes(graph, split)}
+    return {"split": narrow, **within(graph, int(narrow["peak_bytes"] * MORE))}
+
+
+def lighter(name: str) -> dict[str, Any]:
+    """Return the best plan that replicates only, and what copies move within a little less memory."""
+    graph = MODELS[name]()
+    plan = partition(graph, WORKERS, "exact", replicate=True, keep=False, feed="anywhere")
+    replicated = {"cost_bytes": plan.cost_bytes, "peak_bytes": peak_bytes(graph, plan)}
+    return {"replicated": replicated, **within(graph, int(replicated["peak_bytes"] * LESS))}
+
+
+def row(name: str, entry: dict[str, Any]) -> str:
+    """Return an entry as a line of a table."""
+    moved, proven, peak = (entry[key] / MIB for key in ("cost_bytes", "lower_bound_bytes", "peak_bytes"))
+    before = entry.get("replicated")
+    than = "" if before is None else f" instead of {before['cost_bytes'] / MIB:10.1f}"
+    return (
+        f"{name:28} {moved:10.1f}{than} {proven:10.1f} {1 - proven / moved:7.2%} peak {peak:8.1f} of "
+        f"{entry['limit_bytes'] / MIB:8.1f}, least {entry['least_peak_bytes'] / MIB:8.1f}, "
+        f"{entry['seconds']:6.1f} s"
+    )
+
+
+ROWS = {
+    "table": (tabled, (*MODELS, *(f"{name} within 8 GB" for name in WITHIN))),
+    "lighter": (lighter, tuple(MODELS)),
+}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("part", choices=["random", "table"])
+    parser.add_argument("part", choices=["random", *ROWS])
     parser.add_argument("models", nargs="*", metavar="MODEL", help="models of the table; all if left out")
     parser.add_argument("--count", type=int, default=1000, help="the number of random limits")
     parser.add_argument("--save", type=Path, help="add the results to this file")
@@ -159,24 +199,10 @@ def main() -> None:
             print(name, results["random"][name], flush=True)
             keep({**described(), "results": results}, arguments.save)
         return
-    table = results.setdefault("table", {})
-    for name in arguments.models or [*MODELS, *(f"{name} within 8 GB" for name in WITHIN)]:
-        small = name.removesuffix(" within 8 GB")
-        graph = (MODELS if small == name else WITHIN)[small]()
-        if small == name:
-            split = partition(graph, WORKERS, "refine", replicate=False, keep=False, feed="anywhere")
-            narrow = {"cost_bytes": split.cost_bytes, "peak_bytes": peak_bytes(graph, split)}
-            entry = {"split": narrow, **within(graph, int(narrow["peak_bytes"] * MORE))}
-        else:
-            entry = within(graph, WITHIN_BYTES)
-        table[name] = entry
-        moved, proven, peak = (entry[key] / MIB for key in ("cost_bytes", "lower_bound_bytes", "peak_bytes"))
-        print(
-            f"{name:28} {moved:10.1f} {proven:10.1f} {1 - proven / moved:7.2%} peak {peak:8.1f} of "
-            f"{entry['limit_bytes'] / MIB:8.1f}, least {entry['least_peak_bytes'] / MIB:8.1f}, "
-            f"{entry['seconds']:6.1f} s",
-            flush=True,
-        )
+    measured, models = ROWS[arguments.part]
+    for name in arguments.models or models:
+        entry = results.setdefault(arguments.part, {})[name] = measured(name)
+        print(row(name, entry), flush=True)
         keep({**described(), "results": results}, arguments.save)
 
 

@@ -1,14 +1,14 @@
 """Training steps compared with those of MXNet and PyTorch, one thread each, in one run.
 
 python -m benchmarks.peers [--mxnet PYTHON] [--torch PYTHON] [--numpy PYTHON] [--workers 1 8]
-                           [--rounds 15] [--instructions avx2] [--save FILE]
+                           [--native] [--rounds 15] [--instructions avx2] [--save FILE]
 
 Every contender is a separate process on the same core, with one BLAS and one OpenMP thread; all start
 from the same weights, train on the same batch and say their losses, which must agree. They take turns, so
 that whatever else the machine does meets all alike, and processor time is compared, since wall time would
 count what others do. Several workers of Tofu share its one thread. A peer is a Python interpreter that has
 it installed; one that is not named is left out, and said to be. `--numpy` names one that has Tofu without the
-extra `cpu`.
+extra `cpu`. With `--native` Tofu also takes turns with itself, computing by kernels in C.
 
 Variables that tell libraries how to compute are removed from the environment of the contenders. Each says
 for which core or instructions its library chose code, if the library tells.
@@ -128,6 +128,7 @@ def main() -> None:
     parser.add_argument("--mxnet", metavar="PYTHON", help="an interpreter that has MXNet")
     parser.add_argument("--torch", metavar="PYTHON", help="an interpreter that has PyTorch")
     parser.add_argument("--numpy", metavar="PYTHON", help="one that has Tofu without the extra cpu")
+    parser.add_argument("--native", action="store_true", help="also Tofu with kernels in C")
     parser.add_argument("--workers", type=int, nargs="+", default=[1], help="worker counts of Tofu")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--core", type=int, default=0, help="the processor core that all stay on")
@@ -229,7 +230,10 @@ def commands(
     for workers in options.workers:
         module = "benchmarks.steps.tofu_step"
         name = f"Tofu, {workers} worker{'s' * (workers > 1)}"
-        yield name, [sys.executable, "-m", module, folder, core, str(workers)]
+        command = [sys.executable, "-m", module, folder, core, str(workers)]
+        yield name, command
+        if options.native:
+            yield f"{name}, C", [*command, "native"]
     if options.numpy is not None:
         yield ALONE, [options.numpy, "-m", "benchmarks.steps.tofu_step", folder, core, "1"]
     for peer, forms in benchmark["peers"].items():

@@ -11,7 +11,7 @@ from ..operators.library import registry
 from . import candidates
 from .describe import given_or_example, named_operator
 from .ending import REFUTED
-from .options import Shape, WorkerCounts, attribute_option, examples, json_option, shape_option
+from .options import Shape, WorkerCounts, attribute_option, examples, json_option, native_option, shape_option
 from .say import say
 
 
@@ -36,6 +36,7 @@ from .say import say
 @click.option(
     "--workers", "-w", type=WorkerCounts(2), default=(2, 3), help="Worker counts to try, 2,3 by default."
 )
+@native_option
 @json_option
 def command(
     operators: tuple[str, ...],

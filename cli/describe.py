@@ -13,7 +13,7 @@ from ..errors import OperatorError, TofuError
 from ..operators.library import registry
 from ..operators.operator import Operator
 from . import candidates, python_file
-from .options import Shape, attribute_option, examples, json_option, shape_option
+from .options import Shape, attribute_option, examples, json_option, native_option, shape_option
 from .say import say
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Show which code computes each stage and gradient on this machine's processor.",
 )
+@native_option
 @json_option
 def command(
     operator: str,

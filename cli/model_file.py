@@ -7,7 +7,7 @@ from pathlib import Path
 from ..dataflow import sym
 from ..errors import TofuError
 from ..models import Model, imported
-from ..models.torch_module import is_module, of_module
+from ..models.torch_module import FILES, is_module, of_module
 from . import python_file
 
 
@@ -18,6 +18,12 @@ def from_file(target: str, batch: int | None = None) -> Model | sym.Symbol | Non
     """
     if not is_file(target) or target.endswith(imported.SUFFIX):
         return None
+    if target.endswith(FILES):
+        raise TofuError(
+            f"{target} is a file of PyTorch, which may execute what its files hold, so Tofu opens none. "
+            "If you trust the file, load it in a Python function that returns (module, example_inputs), as "
+            "(torch.export.load(path).module(), inputs), and give file.py:function"
+        )
     in_python = python_file.split(target)
     if in_python is None:
         return sym.load(target)
@@ -39,8 +45,8 @@ def from_file(target: str, batch: int | None = None) -> Model | sym.Symbol | Non
 
 
 def is_file(target: str) -> bool:
-    """Return whether `target` is written as a Python function or a file of MXNet or ONNX."""
-    return python_file.split(target) is not None or target.endswith((".json", imported.SUFFIX))
+    """Return whether `target` is written as a Python function or a file of MXNet, ONNX or PyTorch."""
+    return python_file.split(target) is not None or target.endswith((".json", imported.SUFFIX, *FILES))
 
 
 def _call(path: Path, name: str) -> object:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
 
+from ..support.literals import literal
 from . import candidates
 
 Shape = tuple[int, ...]
@@ -164,6 +164,25 @@ def merge_option(command: Command) -> Command:
     )(command)
 
 
+def native_option(command: Command) -> Command:
+    """`--native`: takes effect at once, until the command ends."""
+    return click.option(
+        "--native",
+        is_flag=True,
+        expose_value=False,
+        callback=_ask_for_native,
+        help="Compute element-wise operators, reductions and updates in C, which this machine's compiler "
+        "builds once and keeps in ~/.cache/tofu.",
+    )(command)
+
+
+def _ask_for_native(context: click.Context, _: click.Parameter, value: bool) -> None:
+    if value:
+        from ..operators.native.asked import asking
+
+        context.with_resource(asking())
+
+
 def dtype_option(default: str | None) -> Callable[[Command], Command]:
     """`--dtype`; None leaves it to a plan file."""
     return click.option(
@@ -253,8 +272,8 @@ class AttributeOption(click.ParamType[tuple[str, object]]):
         if not (attribute and equals and text):
             self.fail(f"expected an attribute and its value such as kernel=3,3, found {value!r}", param, ctx)
         try:
-            return attribute, ast.literal_eval(text)
-        except (ValueError, SyntaxError):
+            return attribute, literal(text)
+        except ValueError:
             return attribute, text
 
 

@@ -245,12 +245,10 @@ def command(
     found = request.partition(graph, method) if as_json else watched(request, graph, method)
     graph = graph_of(found.plan)
     request = dataclasses.replace(request, workers=found.plan.workers)
-    facts, arenas, timeline = _gathered(loaded, graph, found, request)
+    facts, arenas, timeline = _gathered(loaded, graph, found, request, as_json or report is not None)
     facts |= {"dtype": dtype, "accumulate": accumulate, "unroll": unroll, "recompute": recompute}
     if merge:
         facts["merged"] = found.plan.merged
-    if as_json or report is not None:
-        facts["messages"] = _messages(graph, found.plan)
     if front:
         facts["front"] = _front(graph, method, request, quiet=as_json)
     if as_json:
@@ -283,24 +281,21 @@ def _front(graph: Graph, method: str, request: Request, quiet: bool) -> list[dic
         return [point(found) for found in request.front(graph, method)]
 
 
-def _messages(graph: Graph, plan: Plan) -> dict[str, int]:
-    """Return the number of messages by how far pieces travel together."""
-    from ..partitioner import lower
-    from ..programs.messages import count_messages
-
-    return dataclasses.asdict(count_messages(lower(graph, plan)))
-
-
 def _gathered(
-    model: Model, graph: Graph, found: Fitting, request: Request
+    model: Model, graph: Graph, found: Fitting, request: Request, messages: bool
 ) -> tuple[dict[str, Any], MemoryPlan, Timeline | None]:
-    """Return what `--json` prints of a plan, its memory plan, and its time line if it has one."""
+    """Return what `--json` prints of a plan, its memory plan, and its time line if it has one.
+
+    With `messages`, they are counted by how far pieces travel together.
+    """
     from ..partitioner import lower, partition
     from ..programs.memory import plan_memory
+    from ..programs.messages import count_messages
 
     programs = lower(graph, found.plan)
     memory, timeline = plan_memory(programs), request.timeline(programs)
-    single = plan_memory(lower(graph, partition(graph, workers=1)))
+    whole = partition(graph, workers=1, replicate=False, keep=False)
+    single = plan_memory(lower(graph, whole))
     facts = {
         "model": model.name,
         "workers": found.plan.workers,
@@ -312,6 +307,8 @@ def _gathered(
         "single_device_peak_bytes": max(single.arena_bytes),
         **figures(found, programs, memory, timeline, request),
     }
+    if messages:
+        facts["messages"] = dataclasses.asdict(count_messages(programs))
     return facts, memory, timeline
 
 

@@ -21,6 +21,7 @@ from .options import (
     json_option,
     merge_option,
     method_option,
+    native_option,
     recompute_option,
     unroll_option,
     workers_option,
@@ -64,7 +65,7 @@ GROUPS = {
         "recompute",
         "merge",
     ),
-    "Devices": ("device", "eager", "tf32"),
+    "Devices": ("device", "native", "eager", "tf32"),
     "Processes": ("processes", "distributed", "transport", "timeout"),
     "Output": ("checkpoint", "resume", "log", "plot", "as_json"),
 }
@@ -83,6 +84,7 @@ GROUPS = {
         "tofu train wresnet --device gpu --workers 8 --dtype bfloat16",
         "tofu train lstm --schedule linear --warmup 20 --clip-norm 5",
         "tofu train mlp --schedule step:0.1@10,15",
+        "tofu train lenet --native",
         "tofu train mlp --plan plan.json",
         "tofu train mlp --plan plan.json --accumulate 4 --unroll",
         "tofu train mlp --processes 4",
@@ -153,6 +155,7 @@ GROUPS = {
 @unroll_option(default=False)
 @recompute_option(default=1)
 @merge_option
+@native_option
 @click.option(
     "--device",
     type=click.Choice(["cpu", "gpu"]),

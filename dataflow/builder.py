@@ -83,7 +83,7 @@ class GraphBuilder:
         gets a number; a tensor's name must be free. Raises ShapeError if the shapes do not fit.
         """
         description = stage.description
-        names = description.tensor_names
+        names = stage.inputs
         if len(inputs) != len(names) or len(outputs) != len(description.outputs):
             raise GraphError(
                 f"operation {name!r} ({description.name}) takes {len(names)} tensors and makes "

@@ -107,7 +107,7 @@ class _Expander:
     def shape(self, entry: Entry) -> Shape:
         shape = self.table[entry.node][entry.output]
         assert shape is not None
-        return tuple(extent or 0 for extent in shape)
+        return tuple([extent or 0 for extent in shape])
 
     def recipe(self, node: Node, operator: Operator, shapes: Mapping[str, Shape]) -> _Recipe:
         key = (id(operator), node.attributes, tuple(shapes.values()))

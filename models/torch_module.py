@@ -14,6 +14,9 @@ from .model import Model
 
 LABEL = "softmax_label"
 
+FILES = (".pt2", ".pt", ".pth")
+"""The ends of the names of PyTorch's files, which are not read: PyTorch evaluates text that they hold."""
+
 
 def is_module(value: object) -> bool:
     """Return whether a value is a module of PyTorch. If PyTorch was not imported, nothing is one."""

@@ -7,10 +7,13 @@ from functools import cache
 from pathlib import Path
 
 ROOMS = {
-    "numpy": ("kernels", "derive", "stages", "library"),
-    "cuda": ("cuda", "derive", "stages", "library"),
+    "numpy": ("kernels", "derive", "emit", "native", "stages", "library"),
+    "cuda": ("cuda", "derive", "emit", "stages", "library"),
 }
 """The folders that decide which code runs on each engine, and how fast."""
+
+KINDS = ("*.py", "*.h")
+"""The files of a folder that are source."""
 
 
 @cache
@@ -18,6 +21,7 @@ def kernels_version(engine: str) -> str:
     """Return a digest of the source of all kernels of an engine and of what derives them."""
     digest = hashlib.sha256()
     here = Path(__file__).parent
-    for path in sorted(path for room in ROOMS[engine] for path in (here / room).rglob("*.py")):
+    source = (path for room in ROOMS[engine] for kind in KINDS for path in (here / room).rglob(kind))
+    for path in sorted(source):
         digest.update(path.relative_to(here).as_posix().encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()[:12]

@@ -1,8 +1,12 @@
-"""The search `auto` with lowering: as a function for `tofu.sync`, and as a method."""
+"""The search `auto` with lowering: as a function for `tofu.sync`, and as a method.
+
+The search is imported when it runs.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from ..dataflow.graph import Graph
 from ..dataflow.validate import validate
@@ -10,15 +14,14 @@ from ..errors import PlanError
 from ..machines.machine import Machine
 from ..machines.machine_file import load_machine
 from .lowering.lowering import lower
-from .methods.autodist.auto.loop import run_loop
-from .methods.autodist.auto.model import SyncModel
-from .methods.autodist.auto.reasons import Reason, reasons
-from .methods.autodist.auto.search import PLAIN, Candidates, SyncCandidate, SyncSearch, search_strategies
-from .methods.autodist.builders import all_reduce
-from .methods.autodist.strategy import SyncStrategy
 from .methods.method import Method, register
 from .methods.simulated import SimulatedSearch
 from .plans.plan import Plan, require_graph, require_workers
+
+if TYPE_CHECKING:
+    from .methods.autodist.auto.reasons import Reason
+    from .methods.autodist.auto.search import SyncCandidate, SyncSearch
+    from .methods.autodist.strategy import SyncStrategy
 
 NAME = "auto"
 
@@ -55,6 +58,9 @@ def auto(graph: Graph, workers: int, machine: Machine | str) -> AutoSync:
     The pieces of a group travel together, unless the machine has a profile, whose transfers were measured one
     by one. Raises PlanError if data parallelism has no plan, and MachineError as `tofu.simulate`.
     """
+    from .methods.autodist.auto.reasons import reasons
+    from .methods.autodist.auto.search import Candidates, search_strategies
+
     require_graph(graph)
     require_workers(workers)
     validate(graph)
@@ -77,6 +83,8 @@ def auto_plan(asked: SimulatedSearch) -> Plan:
 
     Raises PlanError if no candidate fits the memory.
     """
+    from .methods.autodist.auto.search import search_strategies
+
     searched = search_strategies(asked.graph, asked.workers, asked.machine, lower, merged=False)
     for each in searched.candidates:
         if not asked.excess(each.plan):
@@ -93,6 +101,11 @@ def autodist_plan(asked: SimulatedSearch) -> Plan:
 
     Its trials are the proposals of the search. Raises PlanError if that plan does not fit the memory.
     """
+    from .methods.autodist.auto.loop import run_loop
+    from .methods.autodist.auto.model import SyncModel
+    from .methods.autodist.auto.search import PLAIN, Candidates
+    from .methods.autodist.builders import all_reduce
+
     trying = Candidates(asked.graph, asked.workers, asked.machine, lower, merged=False)
     reduced = all_reduce(asked.graph, asked.workers, chunk_size=1)
     model = SyncModel(asked.graph, asked.machine, trying.simulated(PLAIN, reduced)[1], merged=False)

@@ -129,14 +129,7 @@ def messages(
     Pieces travel at most `ahead` ticks before they are needed: with 0, those that are needed at the same tick
     travel together; with None, as early as they are written.
     """
-    at = range(partitioned.workers) if places is None else places
-    by_pair: dict[Pair, list[SentPiece]] = {}
-    for sent in _intervals(partitioned):
-        if at[sent.piece.worker] != at[sent.worker]:
-            by_pair.setdefault((at[sent.piece.worker], at[sent.worker]), []).append(sent)
-    return Messages(
-        {pair: tuple(_stab(pair, by_pair[pair], ahead)) for pair in sorted(by_pair)},
-    )
+    return _grouped(_sent_by_pair(partitioned, places), ahead)
 
 
 def count_messages(partitioned: PartitionedGraph) -> MessageCounts:
@@ -146,7 +139,25 @@ def count_messages(partitioned: PartitionedGraph) -> MessageCounts:
         for instruction in program.instructions:
             senders = {piece.worker for piece in transferred(instruction)}
             separate += len(senders - {program.worker})
-    return MessageCounts(separate, messages(partitioned, 0).count, messages(partitioned).count)
+    sent = _sent_by_pair(partitioned)
+    return MessageCounts(separate, _grouped(sent, 0).count, _grouped(sent, None).count)
+
+
+def _sent_by_pair(
+    partitioned: PartitionedGraph, places: Sequence[int] | None = None
+) -> dict[Pair, list[SentPiece]]:
+    """Return what every pair of workers, or of processes at `places`, sends, in the order of the clock."""
+    at = range(partitioned.workers) if places is None else places
+    by_pair: dict[Pair, list[SentPiece]] = {}
+    for sent in _intervals(partitioned):
+        if at[sent.piece.worker] != at[sent.worker]:
+            by_pair.setdefault((at[sent.piece.worker], at[sent.worker]), []).append(sent)
+    return by_pair
+
+
+def _grouped(by_pair: Mapping[Pair, list[SentPiece]], ahead: int | None) -> Messages:
+    """Return the fewest messages for the pieces of each pair."""
+    return Messages({pair: tuple(_stab(pair, by_pair[pair], ahead)) for pair in sorted(by_pair)})
 
 
 def _intervals(partitioned: PartitionedGraph) -> Iterator[SentPiece]:

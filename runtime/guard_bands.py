@@ -3,7 +3,7 @@
 Assumes: a memory plan of `guarded_memory`. Before and after each instruction, the bands around the buffers
 that it reads and writes on its worker are compared with the pattern, and after each iteration all bands. So
 an instruction that overruns one of its buffers is named. If it writes farther away, the tensor that lies
-there is named. Scratch of kernels lies elsewhere and has no bands.
+there is named. Scratch of kernels lies elsewhere: `scratch_bands.py`.
 """
 
 from __future__ import annotations

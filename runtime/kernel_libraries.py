@@ -15,6 +15,8 @@ from pathlib import Path
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 from ..operators.kernels.onednn.library import Absent, Library, find
+from ..operators.native import compiler
+from ..operators.native.asked import is_asked
 
 LEVELS = ("SSE", "AVX", "AVX2", "AVX-512")
 """Vector instructions of x86-64, each wider or richer than those before it."""
@@ -33,13 +35,16 @@ CORES = {
 }
 """OpenBLAS's cores of x86-64 by the level of their code. All others have SSE."""
 
+COMPILER = "C compiler"
+"""The name of what builds kernels in C."""
+
 CORE_VARIABLE = "OPENBLAS_CORETYPE"
 """The environment variable that names OpenBLAS's core."""
 
 
 @dataclass(frozen=True, slots=True)
 class KernelLibrary:
-    """A library that computes products of matrices or convolutions."""
+    """A library that computes products of matrices or convolutions, or the compiler that builds kernels."""
 
     name: str
     """Its name."""
@@ -69,13 +74,14 @@ def blas_libraries(environment: Mapping[str, str] = os.environ) -> tuple[KernelL
 
 def kernel_libraries() -> tuple[KernelLibrary, ...]:
     """Return all libraries that kernels on the processor call, those that are missing included."""
-    return *blas_libraries(), onednn_library()
+    return *blas_libraries(), onednn_library(), native_compiler()
 
 
 def library_names() -> str:
     """Return the names, versions and instructions of the libraries that can be used, on which results and
     times depend."""
-    usable = [each for each in kernel_libraries() if each.version is not None]
+    libraries = (*blas_libraries(), onednn_library(), *([native_compiler()] if is_asked() else []))
+    usable = [each for each in libraries if each.version is not None]
     return ", ".join(f"{each.name} {each.version} {each.instructions}".strip() for each in usable)
 
 
@@ -91,6 +97,16 @@ def onednn_library() -> KernelLibrary:
                 problem = f"the processor has {level}, but oneDNN uses {uses}"
                 remedy = "unset ONEDNN_MAX_CPU_ISA and DNNL_MAX_CPU_ISA, and start again"
             return KernelLibrary("oneDNN", library.version, uses, problem, remedy)
+
+
+def native_compiler() -> KernelLibrary:
+    """Return the compiler that builds kernels in C if they are asked for."""
+    match compiler.find():
+        case compiler.NoCompiler(reason=reason, remedy=remedy):
+            return KernelLibrary(COMPILER, None, "", reason, remedy)
+        case compiler.Compiler() as found:
+            uses = f"this processor ({found.target[:12]})"
+            return KernelLibrary(COMPILER, found.version, uses if is_asked() else f"{uses}, with --native")
 
 
 def numpy_blas() -> list[dict[str, object]]:

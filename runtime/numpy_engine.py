@@ -99,7 +99,9 @@ class NumpyEngine(OneProcess):
         messages = {} if stand_ins is None else stand_ins.prepare(self.buffers, arenas)
         served += [] if stand_ins is None else stand_ins.lanes()
         self._prepared = [
-            messages[worker] if worker in messages else prepare(partitioned, self.buffers, worker)
+            messages[worker]
+            if worker in messages
+            else prepare(partitioned, self.buffers, worker, guard_scratch=watch.guard_buffers)
             for worker in range(partitioned.workers)
         ]
         self._guards = {

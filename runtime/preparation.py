@@ -18,6 +18,7 @@ from ..dataflow.element_types import storage_type
 from ..errors import ExecutionError
 from ..operators.kernels.kernel import Array
 from ..operators.kernels.workspace import Workspace
+from ..programs.guarded_memory import BAND_BYTES
 from ..programs.memory import MemoryPlan
 from ..programs.offsets import ALIGNMENT_BYTES
 from ..programs.program import (
@@ -34,6 +35,7 @@ from ..support.gc_pause import gc_paused
 from .buffer_views import BufferViews
 from .collectives import FetchedBytes, Step, Transfer, multi_fetch
 from .reductions import reduction
+from .scratch_bands import watched_scratch
 
 Buffers = Sequence[Sequence[Array]]
 
@@ -57,13 +59,16 @@ class PreparedSteps:
         return sum(each.block.nbytes + each.kept_bytes for each in self.workspaces)
 
 
-def prepare(partitioned: PartitionedGraph, buffers: Buffers, worker: int) -> PreparedSteps:
+def prepare(
+    partitioned: PartitionedGraph, buffers: Buffers, worker: int, guard_scratch: bool = False
+) -> PreparedSteps:
     """Bind a worker's instructions to `buffers[worker][buffer]`.
 
-    Raises ExecutionError that names the worker and the operation if a kernel cannot be prepared.
+    If `guard_scratch`, a step raises ExecutionError if its kernel writes outside its scratch memory. Raises
+    ExecutionError that names the worker and the operation if a kernel cannot be prepared.
     """
     with gc_paused():
-        return _Preparation(partitioned, buffers, worker).run()
+        return _Preparation(partitioned, buffers, worker, guard_scratch).run()
 
 
 def place_of(partitioned: PartitionedGraph, worker: int, index: int) -> str:
@@ -115,8 +120,12 @@ def buffers_in(
 
 
 class _Preparation:
-    def __init__(self, partitioned: PartitionedGraph, buffers: Buffers, worker: int) -> None:
+    def __init__(
+        self, partitioned: PartitionedGraph, buffers: Buffers, worker: int, guard_scratch: bool
+    ) -> None:
         self._partitioned = partitioned
+        self._guard_scratch = guard_scratch
+        self._band_bytes = BAND_BYTES if guard_scratch else 0
         self._placed = BufferViews(partitioned, buffers)
         self._worker = worker
         self._traffic = FetchedBytes()
@@ -128,20 +137,24 @@ class _Preparation:
         needs = [0] * len(Lane)
         kept: list[list[Array]] = [[] for _ in Lane]
         for index, lane in enumerate(lanes):
-            own = Workspace()
+            own = Workspace(band_bytes=self._band_bytes)
             step = self._step(index, own)
             needs[lane] = max(needs[lane], own.used_bytes)
             steps.append(None if own.used_bytes else step)
             kept[lane] += [] if own.used_bytes else own.kept
-        shared = tuple(map(Workspace, needs))
+        shared = tuple(Workspace(need, self._band_bytes) for need in needs)
         for workspace, values in zip(shared, kept, strict=True):
             workspace.keep(values)
         done: list[Step] = []
         for index, known in enumerate(steps):
             workspace = shared[lanes[index]]
             workspace.restart()
-            done.append(self._step(index, workspace) if known is None else known)
+            done.append(self._on_scratch(index, workspace) if known is None else known)
         return PreparedSteps(tuple(done), self._traffic, shared)
+
+    def _on_scratch(self, index: int, workspace: Workspace) -> Step:
+        step = self._step(index, workspace)
+        return watched_scratch(step, workspace) if self._guard_scratch else step
 
     def _step(self, index: int, workspace: Workspace) -> Step:
         with errors_named(self._partitioned, self._worker, index):

@@ -315,4 +315,4 @@ class Description:
 
     @property
     def tensor_names(self) -> tuple[str, ...]:
-        return tuple(parameter.name for parameter in self.tensors)
+        return tuple([parameter.name for parameter in self.tensors])

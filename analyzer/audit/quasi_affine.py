@@ -12,7 +12,7 @@ from typing import Any
 import islpy as isl
 import sympy
 
-from ..indices.affine import FloorQuotient
+from ..indices.constants import FloorQuotient
 
 Piecewise = Any
 """An `isl.PwAff`; islpy's own annotations are not complete."""

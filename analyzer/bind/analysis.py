@@ -12,7 +12,7 @@ import sympy
 from ...errors import OperatorError
 from ...tdl import ast
 from ...tdl.traverse import walk
-from ..indices.affine import Affine, extent_symbol
+from ..indices.affine import Affine, divisors_of, extent_symbol
 from ..indices.evaluate import IntegerProgram, compile_integers
 from ..indices.intervals import Interval, bounds, lower_symbol, upper_symbol
 from ..indices.region import Shape
@@ -78,6 +78,12 @@ class Analysis:
     regions: IntegerProgram
     """Computes lower and upper bound for each dimension of each access, from the ends of the variables and
     the extents."""
+
+    divisors: tuple[tuple[Access, int, sympy.Expr], ...]
+    """The divisors of indices that depend on extents, each with its access and dimension."""
+
+    divisor_values: IntegerProgram
+    """Computes `divisors` from the extents."""
 
     operations: Count | None
     """Counts floating-point operations; None if an opaque function hides some."""
@@ -148,6 +154,7 @@ def analyze(description: ast.Description) -> Analysis:
     values = [extents.of[name] for name in found.variables] + [source.extent for source in extents.sources]
     regions = [bound for access in accesses for interval in _regions(access) for bound in interval]
     in_place = _in_place(found)
+    divisors = tuple(_divisors(accesses))
     return Analysis(
         description=description,
         iteration=found,
@@ -167,6 +174,8 @@ def analyze(description: ast.Description) -> Analysis:
         ),
         extent_values=compile_integers(values, symbols),
         regions=compile_integers(regions, [*ends, *symbols]),
+        divisors=divisors,
+        divisor_values=compile_integers([divisor for _, _, divisor in divisors], symbols),
         operations=count_operations(description, found.variables),
     )
 
@@ -196,6 +205,14 @@ def _regions(access: Access) -> Iterator[Interval]:
             yield Interval(interval.first, interval.last + 1)
         else:
             yield Interval(sympy.S.Zero, extent_symbol(access.tensor, axis))
+
+
+def _divisors(accesses: tuple[Access, ...]) -> Iterator[tuple[Access, int, sympy.Expr]]:
+    """Yield the divisors of indices that depend on extents."""
+    for access in accesses:
+        for axis, index in enumerate(access.indices):
+            if isinstance(index, Affine):
+                yield from ((access, axis, divisor) for divisor in dict.fromkeys(divisors_of(index)))
 
 
 def _readings(variables: tuple[str, ...], accesses: tuple[Access, ...]) -> Iterator[TensorAccesses]:

@@ -49,6 +49,7 @@ class Bound(NotebookDisplay):
         self.shapes = dict(shapes)
         self.extents = concrete_extents.extents(analysis, self.shapes)
         self.output_shapes = concrete_extents.output_shapes(analysis, self.extents)
+        concrete_extents.check_divisors(analysis, self.shapes, self.extents)
         concrete_extents.check_inside(analysis, self.shapes, self.extents)
 
     def __repr__(self) -> str:

@@ -64,6 +64,20 @@ def output_shapes(analysis: Analysis, found: Mapping[str, int]) -> tuple[Shape, 
     return shapes
 
 
+def check_divisors(analysis: Analysis, shapes: Mapping[str, Shape], found: Mapping[str, int]) -> None:
+    """Raise ShapeError for an index that divides by an extent of 0, if it indexes anything."""
+    if not analysis.divisors:
+        return
+    values = analysis.divisor_values.integers(analysis.extents_of(shapes))
+    for value, (access, axis, divisor) in zip(values, analysis.divisors, strict=True):
+        if value == 0 and all(found[name] for name in access.enclosing):
+            raise ShapeError(
+                f"{analysis.description.name}: the index of axis {axis} of {access.tensor} divides by "
+                f"{divisor}, which is 0 for {_listed(shapes)}; use larger shapes"
+                f"{shown(analysis.description, access.span, 'read here')}"
+            )
+
+
 def check_inside(analysis: Analysis, shapes: Mapping[str, Shape], found: Mapping[str, int]) -> None:
     """Raise ShapeError for an index that leaves its tensor and is not padded."""
     box = [end for extent in found.values() for end in (0, extent)]

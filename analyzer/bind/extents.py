@@ -30,9 +30,9 @@ from ..indices.affine import (
     WholeDimension,
     constant,
     extent_symbol,
-    floor_quotient,
     variables_of,
 )
+from ..indices.constants import floor_quotient, sign
 from ..indices.intervals import Interval, bounds, scaled
 from ..input_regions.access import IterationSpace
 from ..source_errors import error_at
@@ -156,9 +156,9 @@ def _largest(
         return
     ((coefficient, atom),) = moving
     below, above = low - rest.first, high - rest.last
-    if coefficient.is_nonnegative:
+    if sign(coefficient).nonnegative:
         below, above = -floor_quotient(-below, coefficient), floor_quotient(above, coefficient)
-    elif coefficient.is_nonpositive:
+    elif sign(coefficient).nonpositive:
         below, above = -floor_quotient(above, -coefficient), floor_quotient(-below, -coefficient)
     else:
         return

@@ -14,12 +14,12 @@ from functools import cache
 from typing import assert_never
 
 import sympy
-from sympy.printing.str import StrPrinter
 
 from ...tdl import ast
 from ...tdl.arithmetic import MAX_BITS
 from ...tdl.traverse import reads_elements
 from ..source_errors import error_at
+from .constants import FloorQuotient, floor_quotient, greatest, least, sign
 
 MAX_INDEX_NODES = 8_000
 """Nodes of the bounds of one index. Five remainders inside each other take about as many."""
@@ -201,6 +201,23 @@ def variables_of(form: Affine) -> Iterator[str]:
             yield from variables_of(inner)
 
 
+def divisors_of(form: Affine) -> Iterator[sympy.Expr]:
+    """Yield the divisors of a normal form that depend on extents. A divisor may appear more than once."""
+    yield from _divisors_in(form.constant)
+    for coefficient, atom in form.terms:
+        yield from _divisors_in(coefficient)
+        if isinstance(atom, Quotient | Remainder) and not atom.divisor.is_Integer:
+            yield atom.divisor
+        for inner in inside(atom):
+            yield from divisors_of(inner)
+
+
+def _divisors_in(number: sympy.Expr) -> Iterator[sympy.Expr]:
+    if not number.is_Integer:
+        divisors = (quotient.args[1] for quotient in number.atoms(FloorQuotient))
+        yield from (divisor for divisor in divisors if not divisor.is_Integer)
+
+
 def inside(atom: Atom) -> tuple[Affine, ...]:
     """Return what an atom is made of."""
     match atom:
@@ -311,14 +328,14 @@ def _divisor(description: ast.Description, node: ast.Expression, divisor: sympy.
     """Return the divisor, if its sign is certain."""
     if divisor == 0:
         raise error_at(description, node.span, "division by zero")
-    if not divisor.is_nonnegative and not divisor.is_nonpositive:
+    if not any(sign(divisor)):
         reason = "the sign of this divisor depends on shapes: use a number or a product of extents"
         raise error_at(description, node.span, reason)
     return divisor
 
 
 def _quotient(value: Affine, divisor: sympy.Expr) -> Affine:
-    if divisor.is_nonpositive:
+    if sign(divisor).nonpositive:
         return _quotient(-value, -divisor)
     if divisor == 1:
         return value
@@ -328,7 +345,7 @@ def _quotient(value: Affine, divisor: sympy.Expr) -> Affine:
 
 
 def _remainder(value: Affine, divisor: sympy.Expr) -> Affine:
-    if divisor.is_nonpositive:
+    if sign(divisor).nonpositive:
         return -_remainder(-value, -divisor)
     if divisor == 1:
         return Affine(sympy.S.Zero)
@@ -347,54 +364,3 @@ def _absolute(value: Affine) -> Affine:
     if value.terms:
         return Affine(sympy.S.Zero, ((sympy.S.One, Absolute(value)),))
     return Affine(greatest(value.constant, -value.constant))
-
-
-class FloorQuotient(sympy.Expr):  # type: ignore[misc]
-    """`floor(value / divisor)`, with both as they stand.
-
-    sympy's own floor of a quotient spreads the divisor over the terms of a sum. So the value would be another
-    expression than the one that stands next to the quotient in a remainder, and every traversal of nested
-    remainders would take a time exponential in their depth.
-    """
-
-    is_integer = True
-
-    def __new__(cls, value: sympy.Expr, divisor: sympy.Expr) -> sympy.Expr:
-        """Return the quotient, or a number if it is one. By an extent of zero it is zero, because then there
-        is nothing to index.
-        """
-        if value.is_Integer and divisor.is_Integer:
-            return sympy.Integer(int(value) // int(divisor) if divisor else 0)
-        made: sympy.Expr = super().__new__(cls, value, divisor)
-        return made
-
-    def _eval_is_nonnegative(self) -> bool | None:
-        value, divisor = self.args
-        return True if value.is_nonnegative and divisor.is_nonnegative else None
-
-    def _sympystr(self, printer: StrPrinter) -> str:
-        value, divisor = map(printer.doprint, self.args)
-        return f"(({value}) // ({divisor}))"
-
-
-def floor_quotient(value: sympy.Expr, divisor: sympy.Expr) -> sympy.Expr:
-    """Return `floor(value / divisor)` unsimplified: sympy's simplification takes milliseconds."""
-    return value if divisor == 1 else FloorQuotient(value, divisor)
-
-
-def least(*values: sympy.Expr) -> sympy.Expr:
-    """Return the least value, as it stands: sympy would order the values, in a time exponential in their
-    depth.
-    """
-    if all(value.is_Integer for value in values):
-        return sympy.Integer(min(map(int, values)))
-    result: sympy.Expr = sympy.Basic.__new__(sympy.Min, *values)
-    return result
-
-
-def greatest(*values: sympy.Expr) -> sympy.Expr:
-    """Return the greatest value, unsimplified as in `least`."""
-    if all(value.is_Integer for value in values):
-        return sympy.Integer(max(map(int, values)))
-    result: sympy.Expr = sympy.Basic.__new__(sympy.Max, *values)
-    return result

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import sympy
 
-from .affine import FloorQuotient
+from .constants import FloorQuotient
 
 MAX_MAGNITUDE = 2**62
 Integers = npt.NDArray[np.int64]

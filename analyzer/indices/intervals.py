@@ -22,10 +22,8 @@ from .affine import (
     Minimum,
     Quotient,
     Remainder,
-    floor_quotient,
-    greatest,
-    least,
 )
+from .constants import floor_quotient, greatest, least, sign
 
 
 class Interval(NamedTuple):
@@ -99,9 +97,9 @@ def _atom_bounds(atom: Atom, ends: Ends) -> Interval:
 def scaled(coefficient: sympy.Expr, interval: Interval) -> Interval:
     """Return the interval times a constant, whose sign may depend on shapes."""
     first, last = coefficient * interval.first, coefficient * interval.last
-    if coefficient.is_nonnegative:
+    if sign(coefficient).nonnegative:
         return Interval(first, last)
-    if coefficient.is_nonpositive:
+    if sign(coefficient).nonpositive:
         return Interval(last, first)
     return Interval(least(first, last), greatest(first, last))
 

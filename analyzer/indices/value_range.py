@@ -18,11 +18,9 @@ from .affine import (
     Quotient,
     Remainder,
     extent_symbol,
-    floor_quotient,
-    greatest,
-    least,
     variables_of,
 )
+from .constants import floor_quotient, greatest, least
 from .evaluate import IntegerProgram, compile_integers
 from .intervals import Interval, bounds, value_symbol
 from .region import Interval as Range

@@ -8,10 +8,10 @@ from functools import partial
 from math import prod
 from typing import Any
 
-from tofu.operators.cuda.emit.datatypes import data_type
 from tofu.operators.cuda.launch.commands import Command, MemoryCopy
 from tofu.operators.cuda.launch.view import DeviceView
 from tofu.operators.cuda.transfers.transfers import fetch, moved_bytes, reduce
+from tofu.operators.emit.datatypes import data_type
 from tofu.runtime.cuda.machine import CudaMachine
 from tofu.tdl.ast import Reducer
 

@@ -24,7 +24,7 @@ import numpy as np
 
 import tofu
 from tests.machines.test_profile_file import MACHINE, profile
-from tests.partitioner.methods.autodist.embedded import embedded
+from tests.partitioner.methods.autodist.embedded import embedded as embedded_network
 from tests.partitioner.methods.autodist.test_autodist_text import TEXT
 from tofu.dataflow.graph import Graph
 from tofu.errors import TofuError
@@ -37,7 +37,7 @@ from tofu.models.files.idx import read_idx
 from tofu.mx import nd
 from tofu.partitioner.methods.autodist.strategy_file import read_strategy
 from tofu.partitioner.methods.placement.graph_file import read_graph
-from tofu.runtime import checkpoint
+from tofu.runtime import checkpoint_file
 
 from .damage import changed, damaged
 from .guard import Guard
@@ -77,7 +77,6 @@ class Format:
 
 def files(numbers: Iterable[int], seed: int, limit: float) -> Guard:
     """Damage one file of every format for each number."""
-    random = Random(seed)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         # arrays in text and headers of .npz are compiled, as literals, and not executed
@@ -92,7 +91,8 @@ def files(numbers: Iterable[int], seed: int, limit: float) -> Guard:
                 _outcome(each, path)
                 path.unlink()
         resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY_BYTES, MOST_MEMORY_BYTES))
-        for _ in numbers:
+        for number in numbers:
+            random = Random(f"{seed} {number}")
             for each in formats:
                 content = _content(random, random.choice(each.whole))
                 path = folder / each.name
@@ -134,7 +134,8 @@ def all_formats(folder: Path) -> list[Format]:
     arrays = saved("data.npz", lambda path: np.savez(path, data=data, label=np.arange(10) % 2))
     packed = saved("data.npz", lambda path: np.savez_compressed(path, data=data, label=np.arange(10) % 2))
     batch = {b"data": np.zeros((4, 3072), np.uint8), b"labels": [0, 1, 2, 3]}
-    kept = checkpoint.encode(checkpoint.Checkpoint(values, {"settings": {}, "standing": {"batch": 0}}))
+    state = {"settings": {}, "standing": {"batch": 0}}
+    kept = checkpoint_file.encode(checkpoint_file.Checkpoint(values, state))
     idx = struct.pack(">BBBBII", 0, 0, 8, 2, 4, 4) + bytes(range(16))
     placed: networkx.DiGraph[Any] = networkx.DiGraph()
     placed.add_node("one", seconds=0.1, bytes=10, persistent_bytes=5)
@@ -152,7 +153,7 @@ def all_formats(folder: Path) -> list[Format]:
         Format("images-idx2-ubyte.gz", (gzip.compress(idx, mtime=0),), read_idx),
         Format("data_batch_1", (pickle.dumps(batch, 2),), read),
         Format("tale.txt", ("It was a dark and stormy night, and \u00f6ther tales.\n".encode() * 9,), read),
-        Format("checkpoint-000001.safetensors", (kept,), checkpoint.read),
+        Format("checkpoint-000001.safetensors", (kept,), checkpoint_file.read),
         Format("net.params", (saved("net.params", lambda path: nd.save(path, [nd.ones((3,))])),), nd.load),
         Format("net.json", (net.tojson().encode(), net.tojson(dialect="1.x").encode()), tofu.sym.load),
         Format("text.tdl", (b"def f(a):\n    return lambda i, j: Sum(lambda k: a[i, k + j])\n",), tofu.load),
@@ -165,6 +166,9 @@ def all_formats(folder: Path) -> list[Format]:
         Format("graph.json", (nodes,), place_file),
         Format("net.onnx", (onnx,), tofu.from_onnx),
     ]
+
+
+embedded = cache(embedded_network)
 
 
 @cache

@@ -45,7 +45,6 @@ def content(path: Path) -> object:
 
 def kills(numbers: Iterable[int], seed: int, limit: float) -> Guard:
     """Kill one process for each number, at every operation of every writer in turn."""
-    random = Random(seed)
     guard = Guard(limit)
     guard.counts.update({"torn": 0, "lost": 0})
     writers = all_writers()
@@ -55,6 +54,7 @@ def kills(numbers: Iterable[int], seed: int, limit: float) -> Guard:
     ]
     with tempfile.TemporaryDirectory() as name:
         for number in numbers:
+            random = Random(f"{seed} {number}")
             what, save, operation = moments[number % len(moments)]
             folder = Path(name) / str(number)
             folder.mkdir()

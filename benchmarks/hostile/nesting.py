@@ -33,13 +33,33 @@ VALUES = (
 )
 """Constructs of a value; `{d}` is their depth, for names of their own."""
 
-STAGES = ("s{d} = lambda i: {}", "s{d} = lambda i: {} + {}", "s{d} = lambda i: Sum(lambda k=2: {} + k)")
+CHAINS = (
+    *("s{d} = lambda i: {}[i]", "s{d} = lambda i: {}[i] + {}[i]"),
+    *("s{d} = lambda i: Sum(lambda k=2: {}[i] + k)", "s{d} = lambda i={}.shape[0] // 2 + 1: pad({}[i], 0)"),
+    *(
+        "s{d} = lambda i: ArgMax(lambda k: {}[k] * a[i])",
+        "s{d} = lambda i: exp(Sum(lambda k: {}[k])) * {}[i]",
+    ),
+)
 """Named stages, each of which reads the one before."""
+
+SCALARS = (
+    *("s{d} = {} + {}", "s{d} = Sum(lambda i: a[i] * {} + {})", "s{d} = exp({}) * Sum(lambda k: a[k])"),
+    *("s{d} = {} + {} + a.shape[0]", "s{d} = {} // 2 + 7", "s{d} = maximum({} // 2, a.shape[0] - {d})"),
+    *("s{d} = a.shape[0] // ({} + 1)", "s{d} = {} * 2 + a.shape[0]", "s{d} = minimum({}, {} // 3)"),
+)
+"""Scalar stages and named constants, each of which reads the one before."""
+
+CALLED = (
+    *("return lambda i: {}(x)[i] + 1", "return lambda i: {}(x)[i] * Sum(lambda k: {}(x)[k])"),
+    *("t = lambda i: x[i] + {d}\n    return lambda i: {}(x)[i] + {}(t)[i]", "return lambda i: x[i] + {d}"),
+)
+"""Results of descriptions, each of which may call the one before."""
 
 FORGET_EVERY = 50
 """The number of pairs after which caches are emptied."""
 
-DEEPEST = 128
+DEEPEST = 1024
 LONGEST = 1 << 17
 MOST_NOISE = 2.0
 """How much more than the square of the length a time may grow."""
@@ -55,13 +75,15 @@ def nesting(numbers: Iterable[int], seed: int, limit: float) -> Guard:
     pairs = [
         *((first, second, True) for first, second in product(INDICES, repeat=2)),
         *((first, second, False) for first, second in product(VALUES, repeat=2)),
-        *((stage, stage, False) for stage in STAGES),
+        *((each, each, False) for each in (*CHAINS, *SCALARS, *CALLED)),
     ]
     Random(seed).shuffle(pairs)
-    for number, pair in zip(numbers, pairs, strict=False):
+    for number in numbers:
+        if number >= len(pairs):
+            break
         if number % FORGET_EVERY == 0:
             forget()
-        _grow(guard, *pair)
+        _grow(guard, *pairs[number])
     return guard
 
 
@@ -70,7 +92,7 @@ def _grow(guard: Guard, first: str, second: str, index: bool) -> None:
     depth, before, shorter = 1, 0.0, ""
     guard.counts["pairs"] += 1
     while depth <= DEEPEST:
-        text = _stages(first, depth) if first in STAGES else _text(first, second, depth, index)
+        text = _text(first, second, depth, index)
         if text is None:
             guard.counts["too long"] += 1
             return
@@ -110,29 +132,47 @@ def _least(text: str) -> float:
 
 def _text(first: str, second: str, depth: int, index: bool) -> str | None:
     """Return constructs inside each other; None if the text would be too long."""
+    if first in (*CHAINS, *SCALARS):
+        return _statements(first, depth)
+    if first in CALLED:
+        return _descriptions(first, depth)
     whole = "i" if index else "a[i]"
     for level in range(depth):
-        construct = (first, second)[level % 2].replace("{d}", str(level))
+        construct = (first, second)[level % 2]
         if len(whole) * construct.count("{}") > LONGEST:
             return None
-        whole = construct.replace("{}", whole)
+        whole = _filled(construct, whole, level)
     body = f"pad(a[{whole}], 0)" if index else whole
     return f"def f(a):\n    return lambda i=9: {body}"
 
 
-def _stages(stage: str, depth: int) -> str:
-    """Return named stages, each of which reads the one before."""
-    lines = [
-        "    " + stage.replace("{d}", str(level)).replace("{}", f"s{level - 1}[i]" if level else "a[i]")
-        for level in range(depth)
-    ]
-    return "\n".join(["def f(a):", *lines, f"    return lambda i: s{depth - 1}[i]"])
+def _statements(statement: str, depth: int) -> str:
+    """Return named stages or constants, each of which reads the one before."""
+    first, last = "a.shape[0]", f"lambda i=3: pad(a[i // (s{depth} * s{depth} + 1)], 0)"
+    if statement in CHAINS:
+        first, last = "lambda i: a[i]", f"lambda i: s{depth}[i]"
+    elif "Sum" in statement:
+        first, last = "Sum(lambda i: a[i])", f"lambda i: a[i] * s{depth}"
+    lines = [f"s0 = {first}", *(_filled(statement, f"s{level}", level + 1) for level in range(depth))]
+    return "\n".join(["def f(a):", *(f"    {line}" for line in (*lines, f"return {last}"))])
+
+
+def _descriptions(result: str, depth: int) -> str:
+    """Return descriptions, each of which may call the one before."""
+    bodies = ["return lambda i: x[i]", *(_filled(result, f"f{level}", level + 1) for level in range(depth))]
+    return "\n".join(f"def f{level}(x):\n    {body}" for level, body in enumerate(bodies))
+
+
+def _filled(construct: str, inner: str, level: int) -> str:
+    return construct.replace("{d}", str(level)).replace("{}", inner)
 
 
 def _accepted(text: str) -> bool:
     """Analyse a text; tell whether it was accepted."""
     try:
-        bound = bind(specialize(tdl.parse(text), {}, {"a": 1}), {"a": (9,)})
+        description = tdl.parse(text)
+        (tensor,) = description.tensor_names
+        bound = bind(specialize(description, {}, {tensor: 1}), {tensor: (9,)})
         for strategy in bound.strategies:
             strategy.input_regions(worker=1, workers=2)
     except TofuError:

@@ -25,7 +25,6 @@ from .guard import Guard
 
 def plans(numbers: Iterable[int], seed: int, limit: float) -> Guard:
     """Change one plan file for each number."""
-    random = Random(seed)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         whole = [json.loads(content) for content in saved_plans(folder)]
@@ -37,7 +36,8 @@ def plans(numbers: Iterable[int], seed: int, limit: float) -> Guard:
             tofu.verify(graph(), plan)
             trained(plan)
         guard = Guard(limit, folder)
-        for _ in numbers:
+        for number in numbers:
+            random = Random(f"{seed} {number}")
             document = random.choice(whole)
             other = changed(random, document)
             content = json.dumps(other)

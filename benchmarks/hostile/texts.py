@@ -21,6 +21,7 @@ from tofu import operators, tdl
 from tofu.analyzer.bind.staged_bound import bind
 from tofu.analyzer.specialize.specialize import specialize
 from tofu.errors import OperatorError, TofuError
+from tofu.operators.callables import Callables
 from tofu.tdl import ast
 
 from .guard import Guard
@@ -29,31 +30,35 @@ ANALYSE_EVERY = 10
 SMALL = 300
 """Elements of an iteration space that is interpreted."""
 FORGET_EVERY = 10_000
+LIBRARY = Callables({})
+"""The operators that a text may call."""
 
 
 def texts(numbers: Iterable[int], seed: int, limit: float) -> Guard:
     """Try one random text for each number."""
-    fuzz = Fuzz(Random(seed), Guard(limit))
+    guard = Guard(limit, allowed=frozenset({"compile"}))  # words of attributes are parsed as literals
+    fuzz = Fuzz(guard)
     for number in numbers:
         if number % FORGET_EVERY == 0:
             forget()
             print(f"{number:,} texts, {dict(fuzz.counts)}", file=sys.stderr, flush=True)
-        fuzz.one()
+        fuzz.one(Random(f"{seed} {number}"))
     return fuzz.guard
 
 
 class Fuzz:
     """One run: random texts, and what became of them."""
 
-    def __init__(self, random: Random, guard: Guard) -> None:
-        self.random = random
+    def __init__(self, guard: Guard) -> None:
+        self.random = Random()
         self.guard = guard
         self.corpus = (*SEEDS, *library_texts())
         self.counts = guard.counts
 
-    def one(self) -> None:
+    def one(self, random: Random) -> None:
         """Make one text and see what becomes of it."""
-        kind = self.random.choices(("written", "tokens", "bytes", "nested"), (25, 35, 35, 5))[0]
+        self.random = random
+        kind = self.random.choices(("written", "tokens", "bytes", "nested"), (10, 44, 44, 2))[0]
         self.counts[kind] += 1
         match kind:
             case "written":
@@ -67,14 +72,17 @@ class Fuzz:
         description = None
         with self.guard.trial("parse", text), self.guard.watching():
             try:
-                description = tdl.parse(text)
+                description = tdl.parse(text, callables=LIBRARY)
             except TofuError:
                 self.counts["refused"] += 1
                 return
-            self.counts["accepted"] += 1
+        if description is None:
+            return
+        self.counts["accepted"] += 1
+        with self.guard.trial("print and parse", text), self.guard.watching():
             printed = tdl.format(description)
             assert tdl.parse(printed) == description, printed
-        if description is not None and (kind == "nested" or self.counts["accepted"] % ANALYSE_EVERY == 0):
+        if kind == "nested" or self.random.randrange(ANALYSE_EVERY) == 0:
             with self.guard.trial("analysis", text):
                 self.analyse(description)
 
@@ -149,7 +157,8 @@ def forget() -> None:
             for value in vars(module).values():
                 if hasattr(value, "cache_clear"):
                     value.cache_clear()
-    tdl.parse(SEEDS[0])
+    for text in SEEDS:
+        tdl.parse(text, callables=LIBRARY)
 
 
 def _lengths(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, int]:

@@ -1,10 +1,11 @@
-"""The training step in Tofu: python -m benchmarks.steps.tofu_step FOLDER CORE WORKERS."""
+"""The training step in Tofu: python -m benchmarks.steps.tofu_step FOLDER CORE WORKERS [native]."""
 
 from __future__ import annotations
 
 import sys
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from importlib.metadata import version
 from statistics import median
 from typing import Any
@@ -20,8 +21,17 @@ PASSES = 3
 SQUARE = 1024
 
 
-def main(folder: str, core: str, workers: str) -> None:
+def main(folder: str, core: str, workers: str, kernels: str = "") -> None:
+    """Serve steps; `kernels` is `native` for kernels in C."""
     pin(int(core))
+    from tofu.operators.native.asked import asking
+
+    with asking() if kernels == "native" else nullcontext():
+        serve_steps(folder, workers)
+
+
+def serve_steps(folder: str, workers: str) -> None:
+    """Serve steps in this process."""
     from tofu import models, partition
     from tofu.dataflow.graph import Graph, Phase
     from tofu.partitioner import lower

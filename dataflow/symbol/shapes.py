@@ -7,13 +7,13 @@ of the graph.
 
 from __future__ import annotations
 
-import ast
 from collections import deque
 from collections.abc import Mapping, Sequence
 
 from ...errors import ShapeError, TofuError
 from ...operators.operator import Operator
 from ...operators.shapes.shape_solver import PartialShape
+from ...support.literals import literal
 from ...support.wording import alternatives
 from ..node import Entry, Node
 from .outputs import Outputs
@@ -75,8 +75,8 @@ def _declared(node: Node) -> PartialShape:
     if text is None:
         return None
     try:
-        shape = ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        shape = literal(text)
+    except ValueError:
         shape = None
     if not isinstance(shape, tuple | list):
         raise ShapeError(f"variable {node.name!r} has __shape__ {text[:80]!r}, expected a tuple of integers")

@@ -20,7 +20,8 @@ def exported(module: Any, inputs: Any, known: Callable[[str], bool]) -> Any:
     """
     torch = installed()
     if not isinstance(module, torch.nn.Module):
-        raise GraphError(f"expected a torch.nn.Module, found a {type(module).__name__}")
+        hint = "; give program.module()" if isinstance(module, torch.export.ExportedProgram) else ""
+        raise GraphError(f"expected a torch.nn.Module, found a value of {type(module).__name__}{hint}")
     args, kwargs = _arguments(inputs)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

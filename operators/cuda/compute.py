@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..emit.kernel import generate
+from ..emit.packing import pack
 from ..kernels.kernel import KernelCall
-from .emit.kernel import generate
 from .launch.commands import Command, KernelLaunch
 from .launch.launch import launches
-from .launch.packing import pack
 from .launch.workspace import DeviceWorkspace
 from .vendor import convolutions, products
 

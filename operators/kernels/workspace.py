@@ -35,13 +35,16 @@ class Workspace:
     """`nbytes` of memory that kernels get while they are prepared, each from its start after `restart`.
 
     An array that does not fit is allocated separately. So a workspace of no bytes serves a single kernel, and
-    its `used_bytes` is the size that a shared workspace must have.
+    its `used_bytes` is the size that a shared workspace must have. Before and after each array there are at
+    least `band_bytes` that no array of the same part of a kernel has.
     """
 
-    def __init__(self, nbytes: int = 0) -> None:
+    def __init__(self, nbytes: int = 0, band_bytes: int = 0) -> None:
         self._block = aligned_bytes(nbytes)
+        self._band_bytes = aligned(band_bytes)
         self._kept: dict[int, Array] = {}
-        self._first = self._next = 0
+        self._taken: list[tuple[int, int]] = []
+        self._first = self._next = self._band_bytes
         self.used_bytes = 0
 
     @property
@@ -61,7 +64,9 @@ class Workspace:
 
     def restart(self) -> None:
         """Begin another kernel."""
-        self._first = self._next = self.used_bytes = 0
+        self._taken.clear()
+        self._first = self._next = self._band_bytes
+        self.used_bytes = 0
 
     def hold(self) -> None:
         """Keep what was taken so far from the parts of the kernel: `rewind` goes back to here."""
@@ -76,14 +81,24 @@ class Workspace:
         lengths, kind = tuple(shape), np.dtype(dtype)
         nbytes = prod(lengths) * kind.itemsize
         start = self._next
-        self._next += aligned(nbytes)
+        self._next += aligned(nbytes) + self._band_bytes
         self.used_bytes = max(self.used_bytes, self._next)
         if start + nbytes <= self._block.nbytes:
+            self._taken.append((start, start + nbytes))
             memory = self._block[start : start + nbytes]
         else:
             memory = aligned_bytes(nbytes)
         array: Array = memory.view(kind).reshape(lengths)
         return array
+
+    def bands(self) -> tuple[npt.NDArray[np.uint8], ...]:
+        """Return the memory before, between and after the arrays of this kernel, which none of them has."""
+        begin, found = 0, []
+        for start, end in sorted(self._taken):
+            if start > begin:
+                found.append(self._block[begin:start])
+            begin = max(begin, end)
+        return (*found, self._block[begin : self.used_bytes])
 
     def keep(self, arrays: Iterable[Array]) -> None:
         """Count arrays that a kernel holds as long as it lives. Nothing writes them between runs."""

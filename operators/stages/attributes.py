@@ -1,12 +1,11 @@
 """Attributes: names, types and defaults as in MXNet, and values that may arrive as text.
 
 MXNet's graph files hold every value as a string: `"(3, 3)"`, `"True"`, `"2e-05"`, `"relu"`. Text is read
-with `ast.literal_eval`, never executed.
+as literals, never executed.
 """
 
 from __future__ import annotations
 
-import ast
 import operator
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,9 +16,9 @@ from typing import SupportsFloat, SupportsIndex
 import numpy as np
 
 from ...errors import OperatorError
+from ...support.literals import literal
 from ...support.wording import suggestion
 
-MAX_LITERAL = 1000
 MAX_COUNT = 100_000
 LONG_INTEGER = re.compile(r"\b(\d+)L\b")
 """Long integers of Python 2, such as `(3L, 3L)` in old graph files."""
@@ -156,7 +155,7 @@ def check_attributes(owner: str, specs: Sequence[AttributeSpec], values: Mapping
     Names in double underscores, such as MXNet's `__shape__`, describe variables and are skipped. Raises
     OperatorError for an unknown name, a missing one, or a value of the wrong kind.
     """
-    if isinstance(values, Attributes) and tuple(values) == tuple(spec.name for spec in specs):
+    if isinstance(values, Attributes) and [*values._values] == [spec.name for spec in specs]:
         return values
     known = {spec.name: spec for spec in specs}
     checked: dict[str, Value] = {spec.name: spec.default for spec in specs}
@@ -187,11 +186,9 @@ def _convert(owner: str, spec: AttributeSpec, given: object) -> Value:
 
 def _literal(text: str) -> object:
     """Return the value of a literal. Text that is not a literal, or too long for one, stands for itself."""
-    if len(text) > MAX_LITERAL:
-        return text
     try:
-        return ast.literal_eval(LONG_INTEGER.sub(r"\1", text.strip()))
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return literal(LONG_INTEGER.sub(r"\1", text.strip()))
+    except ValueError:
         return text
 
 

@@ -19,6 +19,7 @@ from ...tdl.numbers import real_array
 from ..derive import derive
 from ..kernels.kernel import Array, Kernel, KernelCall, Run, prepared, view_of
 from ..kernels.narrow import is_narrow, widened
+from ..native.generated import generated
 from .contraction import Factors, contraction
 from .opaque_kernels import Functions, compute_by_parts, has_parts
 
@@ -27,7 +28,10 @@ MOST_VARIABLES = 32
 
 
 class BoundOperator(Bound):
-    """A `Bound` that can be computed: by the kernel attached to its stage, else by a derived one."""
+    """A `Bound` that can be computed: by the kernel attached to its stage, else by a derived one.
+
+    Derived kernels are array operations of NumPy, or C if that is asked for.
+    """
 
     def __init__(
         self, analysis: Analysis, shapes: Mapping[str, Shape], kernel: Kernel | None, opaques: Functions
@@ -61,6 +65,8 @@ class BoundOperator(Bound):
             return widened(call, partial(self._prepare, opaque=opaque))
         if self.kernel is not None:
             return prepared(self.kernel, call)
+        if not self.description.opaques and (run := generated(call)) is not None:
+            return run
         functions = {**self.opaques, **opaque}
         return compute_by_parts(call, functions) if self._has_parts else derive(call)
 

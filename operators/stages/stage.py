@@ -52,7 +52,7 @@ class Stage:
         """The name of the stage's description."""
         return self.description.name
 
-    @property
+    @cached_property
     def inputs(self) -> tuple[str, ...]:
         """Names of the tensors that it takes: arguments, auxiliary states, outputs of earlier stages."""
         return self.description.tensor_names
@@ -67,10 +67,11 @@ class Stage:
 
         Shapes of tensors that the stage does not take are ignored. Raises ShapeError.
         """
-        missing = [name for name in self.inputs if name not in shapes]
-        if missing:
-            raise ShapeError(f"{self.name} needs the shape of {', '.join(missing)}")
-        key = tuple(tuple(shapes[name]) for name in self.inputs)
+        try:
+            key = tuple([tuple(shapes[name]) for name in self.inputs])
+        except KeyError:
+            missing = [name for name in self.inputs if name not in shapes]
+            raise ShapeError(f"{self.name} needs the shape of {', '.join(missing)}") from None
         bound = self._bounds.get(key)
         if bound is None:
             known = dict(zip(self.inputs, key, strict=True))
@@ -123,4 +124,4 @@ def derived(description: ast.Description, kernel: Kernel | None = None) -> Stage
 
 
 def output_names(count: int) -> tuple[str, ...]:
-    return tuple(f"output_{index}" for index in range(count))
+    return tuple([f"output_{index}" for index in range(count)])

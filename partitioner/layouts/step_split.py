@@ -209,8 +209,11 @@ def is_stepped(forms: Iterable[Layout | Form]) -> bool:
     """Tell whether all forms are one label, or None, for each step."""
     for each in forms:
         form = each.form if isinstance(each, Layout) else each
-        if not isinstance(form, tuple) or any(isinstance(entry, At | Partial) for entry in form):
+        if not isinstance(form, tuple):
             return False
+        for entry in form:
+            if isinstance(entry, At | Partial):
+                return False
         if isinstance(each, Layout) and each.via is not None:
             return False
     return True

@@ -28,7 +28,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 
-from ...dataflow.graph import Graph
 from ..plans.cost import CostUnit
 from ..plans.plan import Plan
 from ..plans.unproven import unbounded
@@ -41,8 +40,7 @@ from .fitting import Fitting, Needs, by_cost, by_memory, cost_of
 from .keeping_within import within
 from .lagrangian import LivePrices, ascend
 from .method import Method, find_method
-from .search import plan_of, prepared, searched
-from .settings import SearchSettings
+from .search import Prepared, plan_of, searched
 
 RUNGS = 80
 """The number of prices on the ladder."""
@@ -95,9 +93,9 @@ class Ladder:
         self._found: dict[object, Fitting] = {"free": Fitting(free, cost, needs.arena(free))}
 
     @classmethod
-    def of(cls, graph: Graph, workers: int, settings: SearchSettings, needs: Needs, free: Plan) -> Ladder:
-        """Return the ladder of a search, given its plan without prices."""
-        problem, method = prepared(graph, workers, settings)
+    def of(cls, prepared: Prepared, workers: int, needs: Needs, free: Plan) -> Ladder:
+        """Return the ladder of a search of a prepared problem, given its plan without prices."""
+        problem, method = prepared
         return cls(problem, workers, method, LiveBytes.of(problem), needs, free)
 
     @property
@@ -320,12 +318,16 @@ class Ladder:
     def _found_for(self, problem: Problem, key: object) -> Fitting:
         """Return the plan of the quick search for a problem with prices, searched once."""
         if key not in self._found:
-            self._planned(searched(problem, self._workers, self._quick), key)
+            self._planned(self._unbounded(problem, self._quick), key)
         return self._found[key]
+
+    def _unbounded(self, problem: Problem, method: Method) -> Solution:
+        """Search a problem for its plan alone: its bound does not hold for the problem without prices."""
+        return searched(replace(problem, bounded=False), self._workers, method)
 
     def _priced(self, problem: Problem) -> tuple[Choices, int]:
         """Search a problem with prices; return the plan's choices, and its cost without prices."""
-        solution = searched(problem, self._workers, self._quick)
+        solution = self._unbounded(problem, self._quick)
         found = self._planned(solution, ("ascent", len(self._found)))
         return (solution.strategies, solution.dimensions), found.cost
 
@@ -349,7 +351,7 @@ class Ladder:
         """Return a method's plan that replicates nothing."""
         key = "split", method.name
         if key not in self._found:
-            self._planned(searched(self._problem.split_only(), self._workers, method), key)
+            self._planned(self._unbounded(self._problem.split_only(), method), key)
         return self._found[key]
 
     def _planned(self, solution: Solution, key: object) -> Fitting:

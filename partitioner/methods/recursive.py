@@ -39,7 +39,7 @@ def recursive(problem: Problem, workers: int) -> Solution:
         bound = plan.lower_bound.value
         if step == 0:
             first = FirstStep(operators, tensors, graph, solved.proven, arithmetic, len(factors))
-            bound = problem.objective.bound(problem, first)
+            bound = problem.bound(first)
         plan = next_plan(problem, plan, step, operators, tensors, solved, bound)
     return plan
 
@@ -85,4 +85,4 @@ def recursion_bound(problem: Problem, factors: tuple[int, ...]) -> int:
         arithmetic,
         len(factors),
     )
-    return problem.objective.bound(problem, first)
+    return problem.bound(first)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache, partial
 from itertools import pairwise
 from math import prod
-from typing import Any
+from typing import Any, TypeAlias
 
 from ...dataflow.graph import Graph
 from ...dataflow.validate import validate
@@ -31,18 +31,15 @@ from ..problem.solution import Solution
 from ..problem.transfer_time import TransferTime
 from ..solvers.anytime import Report
 from ..solvers.errors import SolverError
-from .anneal.search import anneal
 from .autodist.methods import COMPOSITIONS
 from .baselines import all_row, equal_chop, icml18, spartan
 from .exact import exact
 from .flexflow.experts import one_weird_trick_plan, wu_2016_plan
-from .flexflow.search import flexflow
+from .imported_later import anneal, flexflow, heuristic_1, heuristic_2, pardnn, place
 from .manual import layout_pins, manual, read_layouts
 from .meshes.methods import data_parallel, megatron, megatron_sp, zero_3
 from .method import Method, Search, every_method, register
-from .pardnn.search import heuristic_1, heuristic_2, pardnn
 from .placement.groups import parse_groups
-from .placement.search import place
 from .recursive import recursion_bound, recursive
 from .refine import refine
 from .settings import SearchSettings
@@ -111,9 +108,17 @@ def partition(graph: Graph, workers: int, method: str | Method | Search = "recur
     return find_plan(graph, workers, SearchSettings(method, **others))
 
 
+Prepared: TypeAlias = tuple[Problem, Method]
+"""A problem, and the method that is to solve it."""
+
+
 @gc_paused()
-def find_plan(graph: Graph, workers: int, settings: SearchSettings) -> Plan:
+def find_plan(
+    graph: Graph, workers: int, settings: SearchSettings, prepare: Callable[[], Prepared] | None = None
+) -> Plan:
     """Find a plan for `workers` workers; the same graph gives the same plan.
+
+    `prepare` returns the problem of these settings if the caller has it, or uses it for further searches.
 
     The solution of a user's method is verified.
     Raises PlanError for an unknown method, a function that does not return a solution, a worker count below 1
@@ -157,7 +162,7 @@ def find_plan(graph: Graph, workers: int, settings: SearchSettings) -> Plan:
             )
         )
         return replace(made, space=settings.space(), search_seconds=time.perf_counter() - start)
-    problem, method = prepared(graph, workers, settings)
+    problem, method = prepared(graph, workers, settings) if prepare is None else prepare()
     solution = searched(problem, workers, method, settings.report)
     plan = plan_of(problem, solution, workers, method)
     return replace(plan, space=settings.space(), search_seconds=time.perf_counter() - start)
@@ -217,7 +222,7 @@ def _require_free(settings: SearchSettings, why: str, what: str = "nothing") -> 
         )
 
 
-def prepared(graph: Graph, workers: int, settings: SearchSettings) -> tuple[Problem, Method]:
+def prepared(graph: Graph, workers: int, settings: SearchSettings) -> Prepared:
     """Return the problem that settings describe, and the method that is to solve it."""
     require_graph(graph)
     require_workers(workers)

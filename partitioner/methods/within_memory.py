@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache, partial
 
 from ...dataflow.graph import Graph
 from ...support.gc_pause import gc_paused
@@ -15,7 +16,7 @@ from ..problem.live_bytes import LiveBytes
 from .fitting import Fitting, Needs, cost_of
 from .ladder import COARSE, Ladder
 from .limit import SameLimit
-from .search import find_plan
+from .search import find_plan, prepared
 from .settings import SearchSettings
 from .worker_memory import WorkerMemory
 
@@ -32,13 +33,14 @@ def find_plan_within(
     if isinstance(limit, int):
         memory = WorkerMemory(limit, needs.arena, needs.workspace, needs.withheld)
         settings = replace(settings, memory=memory)
-    plan = find_plan(graph, workers, settings)
+    prepare = cache(partial(prepared, graph, workers, settings))
+    plan = find_plan(graph, workers, settings, prepare)
     takes_prices = settings.chosen_method().takes_prices
     if limit == "unlimited" or (limit is None and not (plan.space.replicate and takes_prices)):
         return Fitting(plan, cost_of(plan), needs.arena(plan))
     if limit is None:
         needs = Needs(needs.arena)
-    ladder = Ladder.of(graph, workers, settings, needs, plan)
+    ladder = Ladder.of(prepare(), workers, needs, plan)
     if limit is None:
         ladder.stride = COARSE
     ladder.limit_bytes = ladder.default_limit() if limit is None else limit
@@ -68,10 +70,11 @@ def memory_front(
     more memory and costs no more. The bounds of the plans hold for all plans, not for those within a limit.
     Only arenas count.
     """
-    plan = find_plan(graph, workers, settings)
+    prepare = cache(partial(prepared, graph, workers, settings))
+    plan = find_plan(graph, workers, settings, prepare)
     if not settings.chosen_method().takes_prices:
         return (Fitting(plan, cost_of(plan), arena(plan)),)
-    return Ladder.of(graph, workers, settings, Needs(arena), plan).front()
+    return Ladder.of(prepare(), workers, Needs(arena), plan).front()
 
 
 def least_peak_bytes(graph: Graph, workers: int, scratch: Scratch | None = None) -> int:

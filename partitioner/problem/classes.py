@@ -16,6 +16,7 @@ of a class have the same shapes, and so the same choices: one table serves them 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from ...analyzer.bind.bound import Bound
@@ -24,7 +25,7 @@ from ...dataflow.graph import Graph, Operation, Phase, Role
 from ..layouts.uses import Use, touched
 from ..plans.space import SPLIT, Space
 from .moved_bytes import MovedBytes
-from .problem import Objective, Problem
+from .problem import Link, Objective, Problem
 from .sums import Sums, find_sums
 
 
@@ -73,6 +74,7 @@ def build_problem(graph: Graph, objective: Objective | None = None, space: Space
         tuple(shapes),
         operation_class,
         tensor_class,
+        _links(graph, operation_class, tensor_class),
         objective or MovedBytes(),
         replicate=space.replicate,
         fed=fed,
@@ -95,6 +97,17 @@ def _uses(graph: Graph, operation_class: Sequence[int]) -> list[object]:
         for tensor, use in touched(operation):
             found[tensor].add((operation_class[operation.index], use))
     return [frozenset(uses) for uses in found]
+
+
+def _links(graph: Graph, operation_class: Sequence[int], tensor_class: Sequence[int]) -> tuple[Link, ...]:
+    """Return all pairs of a class of operations and one of tensors that touch, with their bytes added."""
+    weights: Counter[tuple[int, int, Use]] = Counter()
+    itemsizes = [tensor.itemsize for tensor in graph.tensors]
+    for operation in graph.operations:
+        number = operation_class[operation.index]
+        for tensor, use in touched(operation):
+            weights[number, tensor_class[tensor], use] += itemsizes[tensor]
+    return tuple(Link(*key, weight) for key, weight in weights.items())
 
 
 def _leader(leader: list[int], index: int) -> int:

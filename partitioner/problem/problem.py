@@ -34,7 +34,7 @@ from ..costs.repeated import repeated_bytes
 from ..layouts.choices import Counts, OperatorChoices, TensorChoices, operator_choices
 from ..layouts.copies import Copy, versions_read
 from ..layouts.step_split import Dimensions, Layout, Strategies
-from ..layouts.uses import Use, touched
+from ..layouts.uses import Use
 from ..plans.cost import Cost, CostUnit
 from ..solvers.elimination import CostTable
 from ..solvers.semiring import Table, TableArithmetic
@@ -168,6 +168,9 @@ class Problem:
     tensor_class: tuple[int, ...]
     """For each tensor of the graph, the number of its class."""
 
+    links: tuple[Link, ...]
+    """All pairs of an operation and a tensor between which bytes may move, equal ones merged."""
+
     objective: Objective
     """The quantity that the search minimises."""
 
@@ -210,6 +213,9 @@ class Problem:
     stops: frozenset[int] = frozenset()
     """The classes of tensors whose partial results may be reduced on their way."""
 
+    bounded: bool = True
+    """Whether searches bound the cost of all plans from below; if not, their bound is zero."""
+
     open_order: int | None = None
     """In a relaxed problem, the number of groups after which the order of steps is open; else None."""
 
@@ -232,6 +238,10 @@ class Problem:
         """
         none = frozenset[int]()
         return replace(self, replicate=False, repeats=none, unmoved=self.fed, terms=none, reads_terms=none)
+
+    def bound(self, first: FirstStep) -> int:
+        """Return a lower bound on the cost of every recursive plan; zero if none is wanted."""
+        return self.objective.bound(self, first) if self.bounded else 0
 
     def choices(self, factors: tuple[int, ...]) -> Tables:
         """Return the choices of one step after others, by their sizes, each made once."""
@@ -272,17 +282,6 @@ class Problem:
             f"<problem of {self.graph.name!r}: {len(self.operators)} classes of operations, "
             f"{len(self.shapes)} of tensors>"
         )
-
-    @cached_property
-    def links(self) -> tuple[Link, ...]:
-        """Return all pairs of an operation and a tensor between which bytes may move, equal ones merged."""
-        weights: Counter[tuple[int, int, Use]] = Counter()
-        itemsizes = [tensor.itemsize for tensor in self.graph.tensors]
-        for operation in self.graph.operations:
-            number = self.operation_class[operation.index]
-            for tensor, use in touched(operation):
-                weights[number, self.tensor_class[tensor], use] += itemsizes[tensor]
-        return tuple(Link(*key, weight) for key, weight in weights.items())
 
 
 @dataclass(frozen=True)

@@ -107,23 +107,29 @@ class _Flow:
         }
         reading = {number for number, group in members.items() if self.summed[group[0].bound]}
         sums = {bound: _makes_sums(bound) for bound in self.summed}
+        terms = {
+            number: [self._terms(operation) for operation in members[number]] for number in sorted(reading)
+        }
         waiting = list(members)
         while waiting:
             number = waiting.pop()
             lost: list[int] = []
-            if number in reading and not all(
-                tensors.issuperset(self._terms(each)) for each in members[number]
-            ):
-                reading.discard(number)
-                waiting.append(number)
-                continue
-            for operation in members[number]:
-                lost += set(operation.inputs).difference(self._terms(operation) if number in reading else ())
-                if number not in reading and not sums[operation.bound]:
-                    lost += operation.outputs
+            if number in reading:
+                if not all(map(tensors.issuperset, terms[number])):
+                    reading.discard(number)
+                    waiting.append(number)
+                    continue
+                for operation, read in zip(members[number], terms[number], strict=True):
+                    lost += [tensor for tensor in operation.inputs if tensor not in read]
+            else:
+                for operation in members[number]:
+                    lost += operation.inputs
+                    if not sums[operation.bound]:
+                        lost += operation.outputs
             for tensor in tensors.intersection(lost):
                 tensors.discard(tensor)
-                waiting += {self.operation_class[each.index] for each in readers[tensor]}
+                affected = {self.operation_class[each.index] for each in readers[tensor]}
+                waiting += affected & reading
         return tensors, reading
 
     def worthwhile(self, tensors: set[int], reading: set[int]) -> Sums:

@@ -165,8 +165,7 @@ class _Search:
                 if passing.entries + ahead >= self._effort.search_entries or self._cost <= self._bound:
                     return
                 before = passing.entries
-                passing.hand_on(backwards, state_limit)
-                self._prove(problem.bound + int(passing.bound))
+                passing.hand_on(backwards, state_limit, self._rise(problem))
                 passing.gap = float(self._cost - problem.bound - passing.bound)
                 if not backwards and self._bound < self._cost:
                     found = passing.dive(backwards=True, state_limit=DIVE_STATES)
@@ -208,12 +207,13 @@ class _Search:
         return windows, backwards
 
     def _close(self, windows: WindowBounds, states: Sequence[int], *, backwards: bool) -> None:
-        def rise(bound: float) -> None:
-            self._prove(windows.problem.bound + int(bound))
-
-        windows.run(states, self._effort.search_entries, rise)
+        windows.run(states, self._effort.search_entries, self._rise(windows.problem))
         if windows.assignment is not None:
             self._improve(windows.assignment, backwards=backwards)
+
+    def _rise(self, problem: Reweighted) -> Callable[[float], None]:
+        """Return what is called with a bound on the costs of a problem beyond its own bound."""
+        return lambda bound: self._prove(problem.bound + int(bound))
 
     def _prove(self, bound: int) -> None:
         if bound > self._bound:

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -42,6 +43,9 @@ Joined = Sequence[tuple[int, Costs]]
 
 CHUNK = 1 << 11
 """The number of states that are extended at a time, so that their data stay in the cache."""
+
+STATES_A_ROW = 4
+"""A table is sorted for this number of states for each of its rows."""
 
 SURPLUS = 8
 """A beam keeps `SURPLUS * beam` extensions before merging, because some lead to the same state."""
@@ -173,7 +177,7 @@ class BoundedSearch:
         columns = [i for i, other in enumerate(opened) if not self._closed(other, variable, search)]
         if len(columns) < len(opened):
             opened, values = tuple(opened[i] for i in columns), values[:, columns]
-            best = _cheapest(values, [self._problem.domains[v] for v in opened], costs)
+            best = _cheapest(values, [self._problem.domains[v] for v in opened], costs, self._loops)
             rows, value, values, costs = rows[best], value[best], values[best], costs[best]
         if search.beam is not None and len(costs) > search.beam:
             kept = np.sort(np.argsort(costs, kind="stable")[: search.beam])
@@ -226,9 +230,16 @@ class BoundedSearch:
         self, states: States, own: Costs, joined: Joined, budget: float, closes: bool, limit: int
     ) -> tuple[Extensions, int]:
         """Do what `_extended` does, state by state."""
-        room = min(len(states.costs) * (1 if closes else own.size), limit + own.size)
+        domain = own.size
+        room = min(len(states.costs) * (1 if closes else domain), limit) + domain
         found = np.empty(room, np.int32), np.empty(room, np.int16), np.empty(room)
         sizes = [table.size for _, table in joined]
+        leading = _leading(states, own, joined, budget)
+        ascending, ranked = np.zeros((1, domain)), np.zeros((1, domain), np.int64)
+        if leading >= 0:
+            first = own + joined[leading][1]
+            ranked = first.argsort(axis=1)
+            ascending = np.take_along_axis(first, ranked, axis=1)
         count, extended = self._loops.extend(
             states.costs,
             own,
@@ -236,6 +247,9 @@ class BoundedSearch:
             np.array([column for column, _ in joined], np.int64),
             np.concatenate([np.zeros(0), *[table.ravel() for _, table in joined]]),
             np.cumsum([0, *sizes]),
+            leading,
+            ascending,
+            ranked,
             budget,
             closes,
             limit,
@@ -256,12 +270,26 @@ class BoundedSearch:
         return own, joined
 
 
+def _leading(states: States, own: Costs, joined: Joined, budget: float) -> int:
+    """Return the place of the table that leaves the fewest values within the budget.
+
+    It is -1 if there are too few states for sorting any table.
+    """
+    left = budget - states.costs.mean()
+    places = [n for n, (_, table) in enumerate(joined) if STATES_A_ROW * len(table) <= len(states.costs)]
+    return min(
+        places, key=lambda n: np.count_nonzero(own + joined[n][1] <= left) / joined[n][1].size, default=-1
+    )
+
+
 def _nothing_open() -> States:
     return States((), np.zeros((1, 0), np.int16), np.zeros(1))
 
 
-def _cheapest(values: Values, domains: Sequence[int], costs: Costs) -> npt.NDArray[np.intp]:
-    """Select one row of every set of equal rows: the first of the cheapest."""
+def _cheapest(
+    values: Values, domains: Sequence[int], costs: Costs, loops: Any
+) -> npt.NDArray[np.integer[Any]]:
+    """Select one row of every set of equal rows, the first of the cheapest, in the order of their values."""
     keys: list[npt.NDArray[np.int64]] = []
     room = 0
     for column, domain in enumerate(domains):
@@ -272,6 +300,12 @@ def _cheapest(values: Values, domains: Sequence[int], costs: Costs) -> npt.NDArr
         room //= domain
     if not keys:
         return np.array([costs.argmin()] if len(costs) else [], np.intp)
+    if loops is not None and len(keys) == 1:
+        bits = len(costs).bit_length() + 1
+        slots = np.full(1 << bits, -1, np.int32)
+        loops.cheapest(keys[0], costs, slots, bits)
+        best = slots[slots >= 0]
+        return best[keys[0][best].argsort()]
     order = np.lexsort((costs, *keys))
     first = np.ones(len(order), np.bool_)
     first[1:] = np.logical_or.reduce([key[order[1:]] != key[order[:-1]] for key in keys])

@@ -2,13 +2,14 @@
 
 Large tables are summed and minimised at once in compiled loops if numba is installed (the extra `search`),
 and piece by piece by NumPy otherwise. Entries are integers, or integers held in float64, so both have the
-same results. Smaller tables are not worth the time that importing numba takes. Implemented in: `MIN_PLUS`,
-and `min_plus_loops` (the loops).
+same results. Smaller tables are not worth the time that importing numba takes, which is as long as NumPy
+needs for hundreds of them. Implemented in: `MIN_PLUS`, and `min_plus_loops` (the loops).
 """
 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from functools import reduce
 from typing import Any
@@ -20,6 +21,9 @@ from .semiring import Semiring, Table, project_in_pieces
 
 COMPILED_SUMS = 1 << 18
 """The number of sums from which on loops are compiled."""
+
+IMPORTED_SUMS = 1 << 22
+"""The number of sums from which on a single pass over tables imports numba, unless that is done."""
 
 FACTOR_LIMIT = 1 << 23
 """The most entries of a sum of tables that a compiled loop reads."""
@@ -38,12 +42,19 @@ def compiled_loops(sums: int) -> Any:
     return min_plus_loops
 
 
+def _loops_of_one_pass(sums: int) -> Any:
+    """Return the module of compiled loops for a single pass; None if importing them takes longer."""
+    if sums < IMPORTED_SUMS and f"{__package__}.min_plus_loops" not in sys.modules:
+        return None
+    return compiled_loops(sums)
+
+
 def least_differences(rows: Table) -> Table:
     """Compute `[a, b]`: the least of `rows[a, c] - rows[b, c]` over all `c`."""
     first, number = distinct_rows(rows)
     different = rows[first]
     count, length = different.shape
-    loops = compiled_loops(count * count * length)
+    loops = _loops_of_one_pass(count * count * length)
     if loops is None:
         found: Table = (different[:, None] - different[None]).min(axis=-1)
     else:
@@ -76,7 +87,7 @@ def _project(tables: Sequence[Table], axis: int) -> Table:
     shape = np.broadcast_shapes(*[table.shape for table in tables])
     left = [other for other in range(len(shape)) if other != axis]
     longest = max(left, key=lambda other: shape[other], default=axis)
-    loops = compiled_loops(math.prod(shape))
+    loops = _loops_of_one_pass(math.prod(shape))
     if loops is None or longest == axis or shape[longest] == 1:
         return project_in_pieces(MIN_PLUS, tables, axis)
     outer = [other for other in left if other != longest]

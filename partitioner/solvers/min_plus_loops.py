@@ -12,6 +12,12 @@ import numpy as np
 from ...support.compiled import Numbers, compiled
 from .semiring import Table
 
+FEWER = 4
+"""Values that are within a budget by one table are looked at alone if all are this many times more."""
+
+SPREADING = np.uint64(0x9E3779B97F4A7C15)
+"""2^64 divided by the golden ratio, made odd. The high bits of its multiples differ even for near keys."""
+
 
 @compiled
 def least_differences(rows: Table, least: Table) -> None:
@@ -107,6 +113,9 @@ def extend(
     columns: Numbers,
     tables: Table,
     table_at: Numbers,
+    leading: int,
+    ascending: Table,
+    ranked: Numbers,
     budget: float,
     closes: bool,
     most: int,
@@ -114,31 +123,66 @@ def extend(
 ) -> tuple[int, int]:
     """Write the extensions of states that are within a budget: states, values and costs.
 
-    See `BoundedSearch._extensions`. Ends after the state at which there are more than `most`; returns their
-    number and that of the states that were extended.
+    See `BoundedSearch._extensions`. `ascending` and `ranked` have the costs and the values of the `leading`
+    column's table with `own`, row by row from the cheapest. They show which values are within the budget
+    before the other tables are added. Without them, all tables are added for all values. Ends after the
+    state at which there are more than `most`; returns their number and that of the states that were extended.
     """
     count, domain = 0, len(own)
     rows, taken, kept = found
     sums = np.empty(domain)
     for state in range(len(costs)):
-        for value in range(domain):
-            sums[value] = costs[state] + own[value]
-        for place in range(len(columns)):
-            start = table_at[place] + values[state, columns[place]] * domain
-            row = tables[start : start + domain]
+        row, order, near, start = ascending[0], ranked[0], domain, count
+        if leading >= 0:
+            at = values[state, columns[leading]]
+            row, order = ascending[at], ranked[at]
+            near = np.searchsorted(row, budget - costs[state], side="right")
+        if FEWER * near <= domain:
+            for rank in range(near):
+                value, total = order[rank], costs[state] + row[rank]
+                for place in range(len(columns)):
+                    if place != leading:
+                        total += tables[table_at[place] + values[state, columns[place]] * domain + value]
+                if total <= budget:
+                    place = count
+                    while place > start and taken[place - 1] > value:
+                        taken[place], kept[place] = taken[place - 1], kept[place - 1]
+                        place -= 1
+                    rows[count], taken[place], kept[place] = state, value, total
+                    count += 1
+        else:
             for value in range(domain):
-                sums[value] += row[value]
-        least = sums[0]
-        for value in range(1, domain):
-            least = sums[value] if sums[value] < least else least
-        if least > budget:
-            continue
-        for value in range(domain):
-            if sums[value] == least if closes else sums[value] <= budget:
-                rows[count], taken[count], kept[count] = state, value, sums[value]
-                count += 1
-                if closes:
-                    break
+                sums[value] = costs[state] + own[value]
+            for place in range(len(columns)):
+                at = table_at[place] + values[state, columns[place]] * domain
+                added = tables[at : at + domain]
+                for value in range(domain):
+                    sums[value] += added[value]
+            for value in range(domain):
+                if sums[value] <= budget:
+                    rows[count], taken[count], kept[count] = state, value, sums[value]
+                    count += 1
+        if closes and count > start:
+            best = start
+            for place in range(start + 1, count):
+                best = place if kept[place] < kept[best] else best
+            taken[start], kept[start] = taken[best], kept[best]
+            count = start + 1
         if count > most:
             return count, state + 1
     return count, len(costs)
+
+
+@compiled
+def cheapest(keys: Numbers, costs: Table, slots: Numbers, bits: int) -> None:
+    """Write, for every different key, the place of the first of its least costs into some slot.
+
+    There are `1 << bits` slots, more than keys, and all hold -1 before.
+    """
+    shift = np.uint64(64 - bits)
+    for place in range(len(keys)):
+        slot = np.int64((np.uint64(keys[place]) * SPREADING) >> shift)
+        while slots[slot] >= 0 and keys[slots[slot]] != keys[place]:
+            slot = (slot + 1) % len(slots)
+        if slots[slot] < 0 or costs[place] < costs[slots[slot]]:
+            slots[slot] = place

@@ -21,7 +21,7 @@ Guarantees: `bound` never falls, and no assignment better than the best one know
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -103,11 +103,15 @@ class SegmentPassing:
         """Return a lower bound on the cost of any assignment better than the best one known."""
         return sum(self._bounds)
 
-    def hand_on(self, backwards: bool, state_limit: int) -> None:
-        """Pass costs through all segments, from the last one if `backwards`. The bound never falls."""
+    def hand_on(self, backwards: bool, state_limit: int, rise: Callable[[float], None]) -> None:
+        """Pass costs through all segments, from the last one if `backwards`.
+
+        The bound never falls. `rise` is called with it after every segment.
+        """
         for number in self._along(backwards):
             least, _ = self._least(number, backwards, state_limit)
             self._move(number, backwards, least, least - least.min() > self.gap)
+            rise(self.bound)
 
     def dive(self, backwards: bool, state_limit: int) -> tuple[int, ...] | None:
         """Return a good assignment: pass on costs that few states reach, bar all else, trace the way back.
@@ -187,7 +191,8 @@ class SegmentPassing:
             self._spare, searched = spare, True
             least = np.full(least.shape, budget + 1)
             values = states.values[:, :: -1 if backwards else 1]
-            least[tuple(values.T)] = states.costs if ahead else states.costs[:1].sum()
+            if len(states.costs):
+                least[tuple(values.T)] = states.costs if ahead else states.costs[0]
             found = least <= budget
             ample = not shrunk and bounded.most * AMPLE <= limit
             if spare >= self.gap or (found.any() and not ample):

@@ -21,9 +21,9 @@ from ...errors import MachineError
 from ...machines.device_kind import DeviceKind
 from ...machines.machine import Level, Machine
 from ...machines.profile import CardHost
-from ...operators.cuda.emit.datatypes import data_type
 from ...operators.cuda.launch.commands import Matrix, MatrixProduct, MemoryCopy
 from ...operators.cuda.vendor.libraries import library
+from ...operators.emit.datatypes import data_type
 from ...operators.kernels_version import kernels_version
 from ...programs.memory import MemoryPlan
 from ...programs.program import PartitionedGraph

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from ...errors import ExecutionError
-from ...operators.cuda.emit.kernel import OPTIONS
 from ...operators.cuda.launch.commands import Command, Convolution, KernelLaunch, MatrixProduct, MemoryCopy
 from ...operators.cuda.vendor.libraries import library
+from ...operators.emit.kernel import OPTIONS
 from ...programs.program import Lane
 from .machine import Bytes, Event, Graph
 from .vendor import VendorLibraries

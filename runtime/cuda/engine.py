@@ -13,9 +13,9 @@ from itertools import chain, product
 import numpy as np
 
 from ...errors import ExecutionError
-from ...operators.cuda.emit.datatypes import decoded, encoded
 from ...operators.cuda.launch.view import DeviceView
 from ...operators.cuda.launch.workspace import FLAG_BYTES
+from ...operators.emit.datatypes import decoded, encoded
 from ...operators.kernels.kernel import Array
 from ...programs.clock import writes
 from ...programs.memory import MemoryPlan

@@ -14,7 +14,7 @@ from ..ast import CustomReducer, Expression, Lambda
 from ..constants import is_constant
 from .calls import NO_CALLABLES, Callee
 from .expressions import Expressions
-from .header import is_tree, read_parameters, span_of
+from .header import is_tree, name_of, read_parameters, span_of
 from .parts import Declaration, Name, Part, listed
 from .results import Returned, resolve_results
 from .words import DECLARING
@@ -39,10 +39,10 @@ class TreeBuilder:
 
     def description(self, tree: ParseTree) -> ast.Description:
         """Return the description of a `description` tree."""
-        name = next(child for child in tree.children if not is_tree(child))
+        name = name_of(tree)
+        self._meaning.operator = name
         parts = {str(part.data): part for part in tree.children if is_tree(part)}
         statements = [part for part in tree.children if is_tree(part) and part.data == "statement"]
-        self._meaning.operator = str(name)
         tensors, attributes = read_parameters(parts["parameters"], self.diagnostics)
         self._meaning.attributes = frozenset(attribute.name for attribute in attributes)
         self._meaning.choices = frozenset(each.name for each in attributes if isinstance(each.default, str))
@@ -57,7 +57,7 @@ class TreeBuilder:
         results = [self._result(child) for child in parts["results"].children]
         kept, outputs = resolve_results(self._meaning.stages, results, self.diagnostics)
         return ast.Description(
-            str(name), tensors, attributes, tuple(self.opaques), kept, outputs, source=self.text
+            name, tensors, attributes, tuple(self.opaques), kept, outputs, source=self.text
         )
 
     def expression(self, tree: ParseTree | Token) -> Expression:

@@ -13,13 +13,13 @@ from ..ast import Description, Element, FullSlice, Index, NamedStage, Number, Sp
 from ..constants import is_constant
 from ..traverse import variable_names
 from .inlining import CallerNames, Given, Inlined, MisfitError, Settings, inline
-from .parts import AttributeSetting, DescriptionCall, Name, Part, Text
+from .parts import AttributeSetting, DescriptionCall, Name, Part, Quoted
 
 Setting = int | float | str
 """The value of an attribute in a call: a number or a word."""
 
 
-class Family(Protocol):
+class DescriptionFamily(Protocol):
     """Descriptions of one operator that differ by ranks and attributes."""
 
     def description(self, ranks: Sequence[int], settings: Mapping[str, Setting]) -> Description:
@@ -27,7 +27,7 @@ class Family(Protocol):
         ...
 
 
-Callee = Description | Family
+Callee = Description | DescriptionFamily
 NO_CALLABLES: Mapping[str, Callee] = MappingProxyType({})
 
 _WORD = re.compile(r"[A-Za-z_]\w*+(?!\s*\()")
@@ -72,7 +72,7 @@ class Calls:
         given = self._given(call)
         settings = {part.name: part.value for part in call.arguments if isinstance(part, AttributeSetting)}
         for name, value in settings.items():
-            if isinstance(value, Text):
+            if isinstance(value, Quoted):
                 continue
             if not is_constant(value) or variable_names(value):
                 hint = "use numbers, attributes, tensor.shape[axis] and constants"
@@ -125,7 +125,9 @@ class Calls:
         return name
 
 
-def _of_family(name: str, family: Family, given: Sequence[Given], settings: Settings) -> Description:
+def _of_family(
+    name: str, family: DescriptionFamily, given: Sequence[Given], settings: Settings
+) -> Description:
     """Return the description that a call with these slices and attributes means. Raises MisfitError."""
     ranks = []
     for argument in given:
@@ -137,7 +139,7 @@ def _of_family(name: str, family: Family, given: Sequence[Given], settings: Sett
     for attribute, value in settings.items():
         if isinstance(value, Unary) and value.operator == "-" and isinstance(value.operand, Number):
             value = Number(-value.operand.value)
-        if not isinstance(value, Number | Text):
+        if not isinstance(value, Number | Quoted):
             hint = "write a number or a string"
             raise MisfitError(f"attribute '{attribute}' of '{name}' must be known in the text", hint)
         values[attribute] = value.value

@@ -31,8 +31,8 @@ from .parts import (
     Name,
     OpaqueCall,
     Part,
+    Quoted,
     Shape,
-    Text,
     listed,
     why_no_value,
 )
@@ -79,7 +79,7 @@ class Expressions:
         return built[id(tree)]
 
     def _node(self, rule: str, tokens: Sequence[Token | ParseTree], parts: list[Part], span: Span) -> Part:
-        if rule in ("equal", "not_equal") and any(isinstance(part, Text) for part in parts):
+        if rule in ("equal", "not_equal") and any(isinstance(part, Quoted) for part in parts):
             return self._choice(rule, parts, span)
         if rule in BINARY_OPERATORS:
             left, right = map(self.expression, parts)
@@ -90,7 +90,7 @@ class Expressions:
             case "number":
                 return ast.Number(read_number(tokens[0], self.diagnostics), span)
             case "string":
-                return Text(read_word(tokens[0], self.diagnostics), span)
+                return Quoted(read_word(tokens[0], self.diagnostics), span)
             case "group":
                 return Group(self.expression(parts[0]), span)
             case "negative":
@@ -119,7 +119,7 @@ class Expressions:
                 return Lambda(self._binders(parts[0]), self.expression(parts[1]), span)
             case "setting":
                 (part,) = parts
-                given = part if isinstance(part, Text) else self.expression(part)
+                given = part if isinstance(part, Quoted) else self.expression(part)
                 return AttributeSetting(str(tokens[0]), given, span)
             case "member":
                 return self._member(parts[0], str(tokens[0]), span)
@@ -167,7 +167,7 @@ class Expressions:
                 | Lambda()
                 | ast.Star()
                 | ast.FullSlice()
-                | Text()
+                | Quoted()
             ):
                 self.complain(*why_no_value(part))
                 return ast.Number(1, part.span)
@@ -177,10 +177,10 @@ class Expressions:
     def _choice(self, rule: str, parts: Sequence[Part], span: Span) -> Part:
         """Return a comparison of a choice with a word."""
         match parts:
-            case (Name(name=name), Text(value=word)) if name in self.choices:
+            case (Name(name=name), Quoted(value=word)) if name in self.choices:
                 same = ast.Choice(name, word, span)
                 return same if rule == "equal" else ast.Unary("not", same, span)
-            case (Name(name=name), Text()) if name in self.attributes:
+            case (Name(name=name), Quoted()) if name in self.attributes:
                 hint = f'a choice has a string as default: *, {name}="..."'
                 return self.complain(f"attribute '{name}' is a number, and not a choice", span, hint)
             case _:

@@ -38,6 +38,11 @@ def is_tree(part: ParseTree | Token) -> TypeGuard[ParseTree]:
     return hasattr(part, "data")
 
 
+def name_of(tree: ParseTree) -> str:
+    """Return the name of the description of a `description` tree."""
+    return str(next(child for child in tree.children if not is_tree(child)))
+
+
 def read_number(token: ParseTree | Token, diagnostics: list[Diagnostic]) -> Scalar:
     """Return a literal's value; 0 after a complaint."""
     text, span = str(token), span_of(token)

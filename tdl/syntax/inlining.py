@@ -34,9 +34,9 @@ from ..ast import (
 )
 from ..choices import choices_of, chosen
 from ..traverse import Node, custom_reducers, transform, walk
-from .parts import Text
+from .parts import Quoted
 
-Settings = Mapping[str, Expression | Text]
+Settings = Mapping[str, Expression | Quoted]
 """Values of attributes by name: words, or made of numbers, attributes and extents of the caller."""
 
 
@@ -104,11 +104,11 @@ class _Call:
     ) -> None:
         names_of_tensors = _checked(callee, given)
         values = _settings(callee, settings)
-        words = {name: value.value for name, value in values.items() if isinstance(value, Text)}
+        words = {name: value.value for name, value in values.items() if isinstance(value, Quoted)}
         self.callee = callee = chosen(callee, words)
         self.span = span
         self.slices = dict(zip(names_of_tensors, given, strict=True))
-        self.settings = {name: value for name, value in values.items() if not isinstance(value, Text)}
+        self.settings = {name: value for name, value in values.items() if not isinstance(value, Quoted)}
         self.outer = [
             index
             for argument in given
@@ -255,7 +255,9 @@ def _checked(callee: Description, given: Sequence[Given]) -> tuple[str, ...]:
     return names
 
 
-def _settings(callee: Description, given: Settings) -> dict[str, Expression | Text | tuple[int | float, ...]]:
+def _settings(
+    callee: Description, given: Settings
+) -> dict[str, Expression | Quoted | tuple[int | float, ...]]:
     """Return a value for every attribute of the callee."""
     words = choices_of(callee)
     known = {attribute.name: attribute.default for attribute in callee.attributes}
@@ -265,12 +267,12 @@ def _settings(callee: Description, given: Settings) -> dict[str, Expression | Te
                 f"'{callee.name}' has no attribute '{name}'", f"it has {', '.join(known) or 'none'}"
             )
         value = given[name]
-        if name in words and not (isinstance(value, Text) and value.value in words[name]):
+        if name in words and not (isinstance(value, Quoted) and value.value in words[name]):
             either = " or ".join(f'"{word}"' for word in words[name])
             raise MisfitError(f"attribute '{name}' of '{callee.name}' is a choice", f"write {either}")
-        if name not in words and isinstance(value, Text):
+        if name not in words and isinstance(value, Quoted):
             raise MisfitError(f"attribute '{name}' of '{callee.name}' is not a choice", "write a number")
-    values: dict[str, Expression | Text | tuple[int | float, ...]] = dict(given)
+    values: dict[str, Expression | Quoted | tuple[int | float, ...]] = dict(given)
     for name, default in known.items():
         if name in values:
             continue
@@ -278,7 +280,7 @@ def _settings(callee: Description, given: Settings) -> dict[str, Expression | Te
             raise MisfitError(f"attribute '{name}' of '{callee.name}' needs a value", f"write {name}=...")
         match default:
             case str():
-                values[name] = Text(default, NOWHERE)
+                values[name] = Quoted(default, NOWHERE)
             case tuple():
                 values[name] = default
             case _:

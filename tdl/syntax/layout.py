@@ -45,9 +45,14 @@ def check_text(source: SourceText, *, bounded: bool = True) -> list[Diagnostic]:
     return _check_characters(text) or _check_brackets(text) or _check_tokens(text)
 
 
+def words(text: str) -> int:
+    """Return the number of words and symbols of a text."""
+    return sum(1 for _ in _TOKEN.finditer(text))
+
+
 def _check_tokens(text: str) -> list[Diagnostic]:
     """Limit the time that parsing takes, whatever the text: a chain of 20,000 additions is refused here."""
-    count = sum(1 for _ in _TOKEN.finditer(text))
+    count = words(text)
     if count <= MAX_TOKENS:
         return []
     message = f"the description is too long or too deeply nested: {count:,} words and symbols"

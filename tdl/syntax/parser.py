@@ -8,7 +8,7 @@ phase runs only on text that the earlier ones accept.
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
@@ -21,8 +21,8 @@ from ..source import Diagnostic, SourceError, SourceText
 from ..traverse import levels
 from .builder import TreeBuilder
 from .calls import NO_CALLABLES, Callee
-from .header import is_tree, span_of
-from .layout import MAX_NESTING, StatementEnds, check_text, nested_too_deeply
+from .header import is_tree, name_of, span_of
+from .layout import MAX_NESTING, MAX_TOKENS, StatementEnds, check_text, nested_too_deeply, words
 
 if TYPE_CHECKING:
     from lark import Lark, Token, Tree, UnexpectedToken
@@ -65,8 +65,13 @@ def parse_all(
     above: dict[str, Callee] = {}
     known = ChainMap(above, callables)  # type: ignore[arg-type]  # only the first one is written to
     complaints: list[Diagnostic] = []
+    written_out = 0
+    broken: set[str] = set()  # a description that may call a wrong one cannot be written out
     for tree in _parse_tree(source, "descriptions", bounded=bounded).children:
         assert is_tree(tree)
+        if broken and not broken.isdisjoint(_tokens(tree)):
+            broken.add(name_of(tree))
+            continue
         description, wrong = _checked(source, tree, known, bounded=bounded)
         if description.name in found:
             hint = "rename one of them"
@@ -74,11 +79,34 @@ def parse_all(
                 *wrong,
                 Diagnostic(f"two descriptions are called '{description.name}'", span_of(tree), hint),
             ]
+        if bounded and not wrong:
+            written_out += words(format(description))
+            if written_out > MAX_TOKENS:
+                complaints.append(_too_much(written_out, tree))
+                break
         complaints += wrong
+        if wrong:
+            broken.add(description.name)
         found[description.name] = above[description.name] = description
     if complaints:
         raise SourceError(source, complaints)
     return tuple(found.values())
+
+
+def _too_much(written_out: int, tree: ParseTree) -> Diagnostic:
+    """Return a complaint about descriptions that, calls written out, are too long together."""
+    message = (
+        f"with calls written out, all descriptions up to this one have {written_out:,} words and symbols"
+    )
+    name = next(child for child in tree.children if not is_tree(child))
+    hint = f"the limit is {MAX_TOKENS:,}; call fewer descriptions that call others, or use several texts"
+    return Diagnostic(message, span_of(name), hint)
+
+
+def _tokens(tree: ParseTree) -> Iterator[str]:
+    """Yield every token of a tree."""
+    for part in tree.iter_subtrees():
+        yield from (str(child) for child in part.children if not is_tree(child))
 
 
 def _checked(

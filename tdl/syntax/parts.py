@@ -39,7 +39,7 @@ class AttributeSetting:
     """`name=value` among the arguments of a call."""
 
     name: str
-    value: Expression | Text
+    value: Expression | Quoted
     span: Span
 
 
@@ -73,7 +73,7 @@ class Failed:
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class Quoted:
     """A string: a word that a choice is compared with, or its value in a call."""
 
     value: str
@@ -109,7 +109,7 @@ Part = (
     | Failed
     | Group
     | Listing
-    | Text
+    | Quoted
 )
 
 
@@ -122,7 +122,7 @@ def why_no_value(
     | Lambda
     | ast.Star
     | ast.FullSlice
-    | Text,
+    | Quoted,
 ) -> tuple[str, Span, str]:
     """Return message, place and hint for a part that is not a value."""
     match part:
@@ -145,7 +145,7 @@ def why_no_value(
             hint = "a lambda is returned, a stage, or the argument of a reducer"
         case ast.Star(name=name):
             message, hint = f"'*{name}' is not a value", "it may only stand as an index"
-        case Text():
+        case Quoted():
             message = "a string is not a value"
             hint = 'an attribute with a string as default is compared with strings: mode == "edge"'
         case ast.FullSlice():

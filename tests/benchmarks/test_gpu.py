@@ -15,7 +15,7 @@ import pytest
 from benchmarks.gpu import moving, step_race, training
 from benchmarks.gpu.__main__ import main
 from benchmarks.gpu.bench_device import Stand, seconds_of
-from tofu.operators.cuda.emit.datatypes import encoded
+from tofu.operators.emit.datatypes import encoded
 from tofu.runtime.cuda import inspection
 
 from ..runtime.cuda.guards import intact

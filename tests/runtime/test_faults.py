@@ -50,9 +50,11 @@ class Fault:
         self.place = ""
         self.release = threading.Event()
 
-    def prepare(self, partitioned: PartitionedGraph, buffers: Any, worker: int) -> PreparedSteps:
+    def prepare(
+        self, partitioned: PartitionedGraph, buffers: Any, worker: int, guard_scratch: bool
+    ) -> PreparedSteps:
         """In place of the runtime's own: the worker's steps, one of them faulty."""
-        prepared = prepare(partitioned, buffers, worker)
+        prepared = prepare(partitioned, buffers, worker, guard_scratch)
         if worker != self.worker:
             return prepared
         self.place = place_of(partitioned, worker, self.index)
@@ -98,9 +100,9 @@ def instructions() -> list[int]:
     """How many instructions each worker has."""
     counts: list[int] = []
 
-    def count(partitioned: PartitionedGraph, buffers: Any, worker: int) -> PreparedSteps:
+    def count(partitioned: PartitionedGraph, buffers: Any, worker: int, guard_scratch: bool) -> PreparedSteps:
         counts.append(len(partitioned.programs[worker].instructions))
-        return prepare(partitioned, buffers, worker)
+        return prepare(partitioned, buffers, worker, guard_scratch)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(numpy_engine, "prepare", count)

@@ -11,12 +11,16 @@ import numpy as np
 import pytest
 
 from tofu import Module, cpu, gpu, sym
+from tofu.dataflow.training import training_graph
 from tofu.errors import ExecutionError
+from tofu.models import get
+from tofu.partitioner import lower, partition
 from tofu.programs.clock import writes
 from tofu.programs.guarded_memory import BAND_BYTES
 from tofu.programs.program import Compute, PartitionedGraph
 from tofu.runtime import numpy_engine
 from tofu.runtime.data import ArrayIterator
+from tofu.runtime.executor import Executor
 from tofu.runtime.preparation import PreparedSteps, place_of, prepare
 
 WORKERS = 3
@@ -62,8 +66,10 @@ def faulty(monkeypatch: pytest.MonkeyPatch, write: Write) -> list[str]:
     """Let the fourth computation of worker 1 write more than its output; return its place."""
     place: list[str] = []
 
-    def changed(partitioned: PartitionedGraph, buffers: Any, worker: int) -> PreparedSteps:
-        prepared = prepare(partitioned, buffers, worker)
+    def changed(
+        partitioned: PartitionedGraph, buffers: Any, worker: int, guard_scratch: bool
+    ) -> PreparedSteps:
+        prepared = prepare(partitioned, buffers, worker, guard_scratch)
         if worker != 1:
             return prepared
         instructions = partitioned.programs[worker].instructions
@@ -123,6 +129,57 @@ def test_the_bytes_of_the_buffer_itself_may_be_written(
 ) -> None:
     faulty(monkeypatch, partial(invert, byte=byte))
     assert trained(guard_buffers=True).keys() == trained().keys()
+
+
+SCRATCH_BYTES = 100
+
+
+def run_on_scratch(toys: Any, write: Write, **options: Any) -> None:
+    """Run two kernels twice. Each takes two arrays of scratch and fills them; the second one also writes."""
+
+    def kernel(call: Any, write: Write) -> Any:
+        first, second = (call.workspace.array((SCRATCH_BYTES,), np.uint8) for _ in range(2))
+
+        def run() -> None:
+            first[...] = second[...] = 7
+            write(first)
+
+        return run
+
+    toy = toys.Toy(1)
+    x = toy.tensor("x", 4, toys.Role.DATA)
+    for number, wrong in enumerate((lambda array: None, write)):
+        bound = toys.FakeBound(toys.ADD.description, ("i",), frozenset(), partial(kernel, write=wrong))
+        x = toy.apply(bound, [x, x], f"t{number}")
+    with Executor(toy.lower([x]), **options) as executor:
+        executor.run()
+        executor.run()
+
+
+@pytest.mark.parametrize("byte", [-1, -BAND_BYTES, SCRATCH_BYTES, SCRATCH_BYTES + BAND_BYTES // 2])
+def test_writing_outside_of_scratch_is_an_error(toys: Any, byte: int) -> None:
+    write = partial(invert, byte=lambda size: byte)
+    place = f"byte {BAND_BYTES + byte:,} of "
+    with pytest.raises(
+        ExecutionError, match=f"worker 0, .*iteration 0: .*outside its scratch memory: it overwrote {place}"
+    ):
+        run_on_scratch(toys, write, guard_buffers=True)
+    run_on_scratch(toys, write)
+
+
+@pytest.mark.parametrize("byte", [0, SCRATCH_BYTES - 1])
+def test_scratch_itself_may_be_written(toys: Any, byte: int) -> None:
+    run_on_scratch(toys, partial(invert, byte=lambda size: byte), guard_buffers=True)
+
+
+def test_kernels_of_convolutions_stay_in_their_scratch() -> None:
+    """Parts of a kernel that run after each other take the same scratch."""
+    model = get("wresnet-10-1", batch=4, image=(1, 8, 8), classes=10)
+    graph = training_graph(model.symbol, model.shapes, "sgd")
+    partitioned = lower(graph, partition(graph, workers=2))
+    with Executor(partitioned, guard_buffers=True) as guarded, Executor(partitioned) as plain:
+        assert guarded.workspace_bytes_per_worker > plain.workspace_bytes_per_worker > 0
+        guarded.run()
 
 
 def test_cards_are_refused() -> None:

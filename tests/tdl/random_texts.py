@@ -32,6 +32,26 @@ SEEDS = (
     "    best = lambda n: ArgMax(lambda c: x[n, c])\n"
     "    return lambda n, g=groups: Sum(lambda c=size: x[n, g * size + c] - mean) * best[n]\n",
     "def embed(weight, data):\n    return lambda b, j: weight[data[b], j]\n",
+    "def part(x, *, n=2):\n"
+    "    half = x.shape[0] // n\n"
+    "    return lambda: Sum(lambda k=half: x[k]) / half\n"
+    "def exps(x):\n"
+    "    return lambda j: exp(x[j] - Max(lambda k: x[k]))\n"
+    "def mix(q, r):\n"
+    "    total = Sum(lambda i, j: q[i, j])\n"
+    "    best = lambda i: ArgMin(lambda k: q[i, k])\n"
+    "    return lambda i, j: exps(q[i, :])[j] * r[best[i]] / total + part(q[i, :], n=3)[()]\n",
+    'def border(x, *, width=1, mode="edge"):\n'
+    "    return lambda i=x.shape[0] + 2 * width: (\n"
+    '        x[minimum(maximum(i - width, 0), x.shape[0] - 1)] if mode == "edge"\n'
+    '        else pad(x[i - width], 0) if mode != "wrap" else x[(i - width) % x.shape[0]])\n',
+    "def attend(scores, values, w, *, a=2):\n"
+    '    active = lambda *i: Activation(values[:, :], act_type="tanh")[*i]\n'
+    "    soft = lambda b, t: softmax(scores[b, :], axis=-1)[t] * active[b, t]\n"
+    "    return lambda b, d: Sum(lambda t: soft[b, t] * values[t, d]) + sum(w[:, :], axis=0)[d]\n",
+    "def layer(x, w):\n"
+    "    first = lambda i, j: dot(x[:, :], w[:, :], transpose_b=1)[i, j]\n"
+    "    return lambda i, j: clip(first[i, :], a_min=-1, a_max=1)[j]\n",
     "def reverse(a):\n"
     "    return lambda i=a.shape[0]: a[a.shape[0] - 1 - i] if i % 2 == 0 and i // 3 < 4 else -i\n",
 )
@@ -124,7 +144,7 @@ def nested(random: Random) -> str:
     """A text of a few constructs that stand inside each other up to 40 times, or next to each other."""
     constructs = random.sample(NESTED, random.randint(1, 3))
     index = random.choice(("i", "a.shape[0]"))
-    for _ in range(random.choice((2, 4, 8, 16, 40))):
+    for _ in range(random.choices((2, 4, 8, 16, 40), (40, 30, 20, 9, 1))[0]):
         construct = random.choice(constructs).replace("{n}", str(random.choice((2, 3, 7, 9**9, 97))))
         if len(index) * construct.count("{}") > 8000:
             break

@@ -8,14 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
-
+from ...emit.packing import Struct
 from ...kernels.convolution.library_form import Pass, WindowGeometry
 from .view import DeviceView
-
-Struct = npt.NDArray[np.void]
-"""The one argument of a launch, passed by value: an array with one element."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

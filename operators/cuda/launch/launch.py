@@ -9,12 +9,12 @@ from math import prod
 from ....analyzer.indices.region import Interval
 from ....tdl import ast
 from ....tdl.traverse import reads_elements, walk
+from ...emit.entry_functions import BLOCK_THREADS, EntryFunction
+from ...emit.indices import INT32, magnitude
+from ...emit.kernel import CudaKernel
+from ...emit.packing import strides
+from ...emit.parameters import ParameterStruct
 from ...kernels.kernel import Array, KernelCall
-from ..emit.entry_functions import BLOCK_THREADS, EntryFunction
-from ..emit.indices import INT32, magnitude
-from ..emit.kernel import CudaKernel
-from ..emit.parameters import ParameterStruct
-from .packing import strides
 
 LONG_REDUCTION = 32
 """Reductions of fewer elements are left to one thread each."""

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ....analyzer.indices.region import Shape
-from ..emit.datatypes import data_type
+from ...emit.datatypes import data_type
 
 
 @dataclass(frozen=True, slots=True)

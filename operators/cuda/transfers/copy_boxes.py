@@ -13,7 +13,7 @@ from math import gcd, prod
 
 from ....analyzer.indices.region import Shape
 from ....errors import DataError
-from ..emit.indices import INT32
+from ...emit.indices import INT32
 from ..launch.view import DeviceView
 
 AXES = 5

@@ -15,12 +15,12 @@ import numpy as np
 
 from ....tdl import ast
 from ....tdl.printer import format_expression
-from ..emit.datatypes import DataType, data_type
-from ..emit.entry_functions import BLOCK_THREADS, instances
-from ..emit.kernel import behind_prelude
-from ..emit.parameters import INSTANCE, Field, ParameterStruct, struct_dtype, struct_text
-from ..emit.reducers import reducer_name
-from ..emit.statements import reducer_text
+from ...emit.datatypes import DataType, data_type
+from ...emit.entry_functions import BLOCK_THREADS, instances
+from ...emit.kernel import behind_prelude
+from ...emit.parameters import INSTANCE, Field, ParameterStruct, struct_dtype, struct_text
+from ...emit.reducers import reducer_name
+from ...emit.statements import reducer_text
 from .copy_boxes import AXES
 
 PIECES = 8

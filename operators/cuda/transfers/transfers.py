@@ -14,8 +14,8 @@ import numpy as np
 
 from ....errors import DataError
 from ....tdl import ast
-from ..emit.datatypes import data_type, encoded
-from ..emit.entry_functions import BLOCK_THREADS
+from ...emit.datatypes import data_type, encoded
+from ...emit.entry_functions import BLOCK_THREADS
 from ..launch.commands import Command, KernelLaunch, MemoryCopy
 from ..launch.view import DeviceView
 from .copy_boxes import AXES, Box, boxes

@@ -18,8 +18,8 @@ from ...derive.nodes.affine import AffineIndex, Ranges
 from ...derive.nodes.ir import Apply, Constant, Load, Node, Reduction
 from ...derive.pieces.pieces import pieces
 from ...derive.steps.matrices import joined
+from ...emit.datatypes import data_type
 from ...kernels.kernel import KernelCall
-from ..emit.datatypes import data_type
 from ..launch.commands import Command, Matrix, MatrixProduct
 from ..launch.view import DeviceView
 from ..launch.workspace import DeviceWorkspace

@@ -11,7 +11,7 @@ import sympy
 isl = pytest.importorskip("islpy")
 
 from tofu.analyzer.audit.quasi_affine import InexpressibleError, Terms  # noqa: E402
-from tofu.analyzer.indices.affine import floor_quotient  # noqa: E402
+from tofu.analyzer.indices.constants import floor_quotient  # noqa: E402
 
 X, Y = sympy.symbols("x y", integer=True)
 

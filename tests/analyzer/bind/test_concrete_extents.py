@@ -50,6 +50,25 @@ MESSAGES = {
         "state smaller extents",
         ["read here", "'i' stands alone here, so its extent is 4, that of axis 0 of a"],
     ),
+    "an index divided by an extent of 0": (
+        "lambda i=9: pad(a[i // b.shape[0] + 1], 0)",
+        {"a": (4,), "b": (0,)},
+        "f: the index of axis 0 of a divides by b.shape[0], which is 0 for a (4,), b (0,); use larger shapes",
+        ["read here"],
+    ),
+    "a remainder by half an extent of 1": (
+        "lambda i=9: pad(a[(i + 1) % (b.shape[0] // 2)], 0)",
+        {"a": (4,), "b": (1,)},
+        "f: the index of axis 0 of a divides by ((b.shape[0]) // (2)), which is 0 for a (4,), b (1,); "
+        "use larger shapes",
+        ["read here"],
+    ),
+    "an extent of 0 divided by itself": (
+        "lambda i: pad(a[b.shape[0] // b.shape[0] + i], 0) + a[i]",
+        {"a": (4,), "b": (0,)},
+        "f: the index of axis 0 of a divides by b.shape[0], which is 0 for a (4,), b (0,); use larger shapes",
+        ["read here"],
+    ),
     "an index too large to compute": (
         "lambda i: pad(a[i * 2 ** 60], 0) + b[i]",
         {"a": (8,), "b": (8,)},

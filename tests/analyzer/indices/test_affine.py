@@ -22,10 +22,10 @@ from tofu.analyzer.indices.affine import (
     WholeDimension,
     constant,
     extent_symbol,
-    floor_quotient,
     normal_form,
     variables_of,
 )
+from tofu.analyzer.indices.constants import floor_quotient
 from tofu.analyzer.indices.evaluate import compile_integers
 from tofu.analyzer.indices.intervals import Interval as Ends
 from tofu.analyzer.indices.intervals import bounds, box_ends, lower_symbol, scaled, upper_symbol

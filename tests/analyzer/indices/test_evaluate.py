@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import sympy
 
-from tofu.analyzer.indices.affine import floor_quotient
+from tofu.analyzer.indices.constants import floor_quotient
 from tofu.analyzer.indices.evaluate import MAX_MAGNITUDE, Linear, compile_integers
 
 X, Y, N = sympy.symbols("x y n", integer=True)

@@ -177,13 +177,22 @@ def test_users_describe_operators() -> None:
         (Function(lambda self, x: torch.fft.fft(x).real), (torch.ones(3),), "complex"),
         (Function(lambda self, x: x * 2 if x.sum() > 0 else x), (torch.ones(3),), "torch.export cannot read"),
         (Function(lambda self, x: torch.ones(2)), (torch.ones(3),), "depends on inputs"),
-        ("network", (), "expected a torch.nn.Module, found a str"),
+        ("network", (), "expected a torch.nn.Module, found a value of str"),
     ],
     ids=["mask", "random", "complex", "branch", "constant", "text"],
 )
 def test_is_refused(module: Any, inputs: Any, says: str) -> None:
     with pytest.raises(tofu.TofuError, match=says):
         tofu.from_torch(module, inputs)
+
+
+def test_exported_programs_are_refused_with_their_module_which_is_read() -> None:
+    inputs = (torch.ones(2, 3),)
+    program = torch.export.export(nn.Linear(3, 4), inputs)
+    with pytest.raises(tofu.TofuError, match=r"found a value of ExportedProgram; give program\.module\(\)"):
+        tofu.from_torch(program, inputs)
+    _, parameters = tofu.from_torch(program.module(), inputs)
+    assert parameters["weight"].shape == (4, 3)
 
 
 def test_weights_go_back_after_all_are_checked() -> None:

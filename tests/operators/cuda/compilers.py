@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tofu.operators.cuda.emit.kernel import OPTIONS
+from tofu.operators.emit.kernel import OPTIONS
 
 NVCC = shutil.which("nvcc")
 DEPRECATED = re.compile(r"nvrtc: warning: Architectures prior to .* are deprecated .*\n")

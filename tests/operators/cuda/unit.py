@@ -28,7 +28,7 @@ class Unit:
     """The functions of several sources, which have the prelude in common."""
 
     def __init__(self, sources: Sequence[str], folder: Path) -> None:
-        prelude = (files("tofu.operators.cuda.emit") / "prelude.h").read_text(encoding="utf-8")
+        prelude = (files("tofu.operators.emit") / "prelude.h").read_text(encoding="utf-8")
         macros: dict[str, None] = {}
         shared: dict[str, None] = {}
         bodies: dict[str, None] = {}

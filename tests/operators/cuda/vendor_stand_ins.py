@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tofu.operators.cuda.emit.datatypes import data_type
 from tofu.operators.cuda.launch.commands import Convolution, Matrix, MatrixProduct
 from tofu.operators.cuda.launch.view import DeviceView
+from tofu.operators.emit.datatypes import data_type
 from tofu.operators.kernels.convolution.library_form import Pass
 
 from .arrays import decode, encode

@@ -51,6 +51,22 @@ def test_beyond_its_memory_a_workspace_measures() -> None:
     assert all(np.may_share_memory(exact.block, exact.array((1000,), np.float32)) for _ in range(3))
 
 
+def test_bands_are_what_no_array_has() -> None:
+    workspace = Workspace(8192, band_bytes=64)
+    workspace.array((100,), np.uint8)
+    workspace.hold()
+    workspace.array((10,), np.uint8)
+    workspace.rewind()
+    workspace.array((500,), np.uint8)
+    begin = workspace.block.ctypes.data
+    found = [(band.ctypes.data - begin, band.nbytes) for band in workspace.bands()]
+    assert found == [(0, 64), (164, 92), (756, 76)]
+    assert workspace.used_bytes == 832
+    workspace.restart()
+    assert [band.nbytes for band in workspace.bands()] == [0]
+    assert workspace.array((3,), np.uint8).ctypes.data == begin + 64
+
+
 def test_kept_arrays_count_once() -> None:
     workspace = Workspace()
     array = np.zeros(10)

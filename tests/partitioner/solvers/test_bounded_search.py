@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tofu.partitioner.solvers.bounded_search import BoundedSearch, Search, StateLimitError
+from tofu.partitioner.solvers.bounded_search import BoundedSearch, Search, StateLimitError, _cheapest
 from tofu.partitioner.solvers.elimination import CostTable
 from tofu.partitioner.solvers.message_passing import MessagePassing
 from tofu.partitioner.solvers.pairwise import core
@@ -86,3 +86,14 @@ def test_states_that_do_not_fit_one_number_are_told_apart():
     problem = reweighted(domains, cost_tables)
     found = BoundedSearch(problem).assignment(Search(0, 13, 1e6, beam=50))
     assert len(set(found[:12])) == 1
+
+
+@settings(max_examples=100)
+@given(st.integers(0, 2**32 - 1), st.integers(0, 300), st.integers(1, 40))
+def test_compiled_and_plain_selections_of_the_cheapest_are_the_same(seed, count, domain):
+    loops = pytest.importorskip("tofu.partitioner.solvers.min_plus_loops", reason="numba is not installed")
+    random = np.random.default_rng(seed)
+    values = random.integers(0, domain, (count, 2)).astype(np.int16)
+    costs = random.integers(0, 4, count).astype(float)
+    selected = [_cheapest(values, (domain, domain), costs, each) for each in (None, loops)]
+    assert selected[0].tolist() == selected[1].tolist()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -25,6 +28,7 @@ def _compiled():
     pytest.importorskip("numba")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(min_plus, "COMPILED_SUMS", 1)
+        patch.setattr(min_plus, "IMPORTED_SUMS", 1)
         yield
 
 
@@ -32,6 +36,22 @@ def test_small_sums_are_not_compiled(monkeypatch):
     monkeypatch.setattr(min_plus, "COMPILED_SUMS", 10)
     assert compiled_loops(9) is None
     assert compiled_loops(10) is not None
+
+
+def test_single_passes_import_numba_only_for_large_tables():
+    """Run in a process of its own, because numba stays imported."""
+    script = """
+import sys
+import numpy as np
+from tofu.partitioner.solvers import min_plus
+min_plus.COMPILED_SUMS, min_plus.IMPORTED_SUMS = 8, 64
+tables = [np.arange(9).reshape(1, 3, 3), np.arange(9).reshape(3, 3, 1)]
+min_plus.MIN_PLUS.project(tables, 1)
+assert "numba" not in sys.modules
+min_plus.MIN_PLUS.project([np.zeros((4, 4, 4))], 1)
+assert "numba" in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", script], check=True)
 
 
 @pytest.mark.parametrize("dtype", [np.int64, np.float64])

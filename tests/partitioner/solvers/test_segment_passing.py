@@ -21,8 +21,9 @@ def test_what_is_handed_on_never_exceeds_the_optimum(short, seed, states):
     row = SegmentPassing(segments.segments(problem), float(best + 500 - problem.bound))
     bounds = [0.0]
     for backwards in (False, True, False, True):
-        row.hand_on(backwards, states)
-        bounds.append(row.bound)
+        row.hand_on(backwards, states, bounds.append)
+        assert bounds[-1] == row.bound
+    assert len(bounds) == 1 + 4 * len(row.segments)
     assert bounds == sorted(bounds)
     assert 0 < bounds[-1] <= best - problem.bound
     if states == 10_000:
@@ -36,7 +37,7 @@ def test_a_dive_after_all_is_handed_on_is_a_best_assignment(short, seed, backwar
     best = eliminate(domains, cost_tables).optimum
     problem = MessagePassing(ordered(domains, cost_tables)).reweighted()
     row = SegmentPassing(segments.segments(problem), float(2 * best - problem.bound))
-    row.hand_on(not backwards, 1 << 20)
+    row.hand_on(not backwards, 1 << 20, lambda bound: None)
     found = row.dive(backwards, 1 << 16)
     assert problem.bound + problem.cost(found) == best
 

@@ -10,10 +10,11 @@ import pytest
 
 import tofu
 from tests.analyzer.random_expressions import random_expression
+from tests.hangs import no_hang
 from tofu import tdl
 from tofu.analyzer.bind.staged_bound import bind
 from tofu.analyzer.specialize.specialize import specialize
-from tofu.errors import OperatorError, ShapeError
+from tofu.errors import DescriptionError, OperatorError, ShapeError
 
 SOFTMAX = """
 def softmax(x):
@@ -105,6 +106,33 @@ def test_a_text_of_several_descriptions_gives_the_last_or_the_one_named() -> Non
     assert tofu.parse(text, name="softmax").name == "softmax"
     with pytest.raises(OperatorError, match="<string> has no description 'twise'; did you mean 'twice'"):
         tofu.parse(text, name="twise")
+
+
+def test_a_call_of_a_wrong_description_gives_the_complaints_about_that_one() -> None:
+    text = (
+        "def exps(x):\n    return lambda j: exp(x[j] - Max(lambda x: x[k]))\n"
+        "def uses(q):\n    return lambda j: exps(q)[j]\n"
+        "def through(q):\n    return lambda j: uses(q)[j]\n"
+        "def alone(q):\n    return lambda j: q[i]\n"
+    )
+    with pytest.raises(DescriptionError) as caught:
+        tofu.parse(text)
+    said = [line for line in str(caught.value).splitlines() if line.startswith("<string>:")]
+    assert said == [
+        "<string>:2:44: variable 'x' shadows the tensor",
+        "<string>:2:49: unknown name 'k'",
+        "<string>:8:24: unknown name 'i'",
+    ]
+
+
+def test_descriptions_that_are_too_long_together_are_refused_at_once() -> None:
+    # each is within the limits, but has 40 stages when its calls are written out
+    chain = ["def f0(x):\n    return lambda i: x[i] * 2"]
+    chain += [f"def f{d}(x):\n    return lambda i: f{d - 1}(x)[i] + 1" for d in range(1, 40)]
+    assert tofu.parse("\n".join(chain)).name == "f39"
+    wide = [f"def g{d}(x):\n    return lambda i: f39(x)[i] + {d}" for d in range(300)]
+    with no_hang(), pytest.raises(DescriptionError, match="with calls written out, all descriptions up to"):
+        tofu.parse("\n".join((*chain, *wide)))
 
 
 @pytest.mark.parametrize("seed", range(60))

@@ -18,7 +18,6 @@ from dataclasses import dataclass, replace
 from itertools import pairwise, product
 
 import numpy as np
-from scipy.optimize import linprog
 
 from ....solvers.elimination import CostTable, eliminate
 from ..strategy import AllReduce, Partition, Server, Synchronisation, SyncStrategy
@@ -260,6 +259,8 @@ def even_shares(loads: Reals) -> Reals:
     `loads` are those of each lane if a worker has all, `[worker, lane]`. Of such shares those are taken whose
     largest one is least.
     """
+    from scipy.optimize import linprog
+
     workers, lanes = loads.shape
     even = np.full(workers, 1 / workers)
     scale = max(float(loads.max(initial=0.0)), 1e-12)

@@ -25,7 +25,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import linprog
 
 Reals = npt.NDArray[np.float64]
 
@@ -102,6 +101,8 @@ def _load(kinds: Sequence[Items], base: Reals, options: Sequence[Sequence[int]])
 
 def _relaxed(kinds: Sequence[Items], base: Reals) -> tuple[float, Reals, list[Reals]]:
     """Return the optimum of the linear program, as its dual values prove it, those values, and the shares."""
+    from scipy.optimize import linprog
+
     lanes = len(base)
     weights = np.full(lanes, 1 / max(lanes, 1))
     shares = [np.full(len(kind.loads), 1 / len(kind.loads)) for kind in kinds]

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tofu.operators.cuda.emit.kernel import OPTIONS
 from tofu.operators.cuda.transfers.transfer_units import Unit, copy_unit, fill_unit, reduce_unit, units_source
+from tofu.operators.emit.kernel import OPTIONS
 from tofu.tdl.ast import AnyReducer, Reducer
 
 from ..compilers import COMPILERS, NVCC, Compiler, compilers_for

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from tofu.errors import OperatorError
-from tofu.operators.cuda.emit.datatypes import data_type
 from tofu.operators.cuda.launch.commands import Matrix, MatrixProduct
 from tofu.operators.cuda.launch.view import DeviceView
 from tofu.operators.cuda.vendor.gemm import Gemm, Operand, gemm_arguments
+from tofu.operators.emit.datatypes import data_type
 
 from ..arrays import decode, encode
 from ..vendor_stand_ins import memory, run_product, values

@@ -18,8 +18,6 @@
 
 namespace tofu {
 
-constexpr unsigned block_threads = TOFU_BLOCK_THREADS;
-
 // Elements: float16 and bfloat16 are float32 in registers, integers are 64 bits wide.
 TOFU_DEVICE float load(float element) { return element; }
 TOFU_DEVICE double load(double element) { return element; }
@@ -225,6 +223,9 @@ struct Min {
     template <typename T> static TOFU_DEVICE T combine(T a, T b) { return minimum(a, b); }
 };
 
+#ifdef TOFU_BLOCK_THREADS
+constexpr unsigned block_threads = TOFU_BLOCK_THREADS;
+
 // One value of every thread combined, in the same order every time; blockDim.x is a power of two up to
 // block_threads. All threads of the block take part and all get the result.
 template <typename Reducer, typename T> __device__ T combine_block(T value) {
@@ -240,5 +241,6 @@ template <typename Reducer, typename T> __device__ T combine_block(T value) {
     __syncthreads();
     return result;
 }
+#endif
 
 }  // namespace tofu

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from ....errors import OperatorError
+from ...errors import OperatorError
 
 
 @dataclass(frozen=True, slots=True)

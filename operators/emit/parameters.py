@@ -13,9 +13,9 @@ from functools import cached_property
 
 import numpy as np
 
-from ....errors import OperatorError
-from ....tdl import ast
-from ....tdl.traverse import Node, children, reads_elements, walk
+from ...errors import OperatorError
+from ...tdl import ast
+from ...tdl.traverse import Node, children, reads_elements, walk
 from .datatypes import DataType, computed_in, data_type
 
 INSTANCE = "p"

@@ -11,7 +11,7 @@ from typing import assert_never
 
 import numpy as np
 
-from ....errors import OperatorError
+from ...errors import OperatorError
 
 _INTEGER = re.compile(r"-?\d+LL")
 """An integer literal as `literal` writes it."""

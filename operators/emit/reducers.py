@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from ....tdl import ast
+from ...tdl import ast
 from .values import CppType, CppValue, literal
 
 _PRELUDE = {

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from ....tdl import ast
-from ....tdl.traverse import Node, children
+from ...tdl import ast
+from ...tdl.traverse import Node, children
 from .parameters import INSTANCE, ParameterStruct
 from .reducers import reduced_kind, reducer_name
 from .statements import Body, CppBlock, ReductionLoop, accumulation, declaration, free_variables, indented
@@ -54,13 +54,18 @@ class EntryFunction:
 
 def entries(parameters: ParameterStruct, name: str) -> tuple[tuple[EntryFunction, ...], ...]:
     """Return, for each group of outputs, the entries to choose from, the one by threads first."""
-    groups: dict[tuple[str, ...], list[int]] = {}
-    for number, output in enumerate(parameters.description.outputs):
-        groups.setdefault(tuple(binder.name for binder in output.variables), []).append(number)
     return tuple(
-        tuple(_choices(parameters, f"{name}_{group}", tuple(numbers), variables))
-        for group, (variables, numbers) in enumerate(groups.items())
+        tuple(_choices(parameters, f"{name}_{group}", numbers, variables))
+        for group, (variables, numbers) in enumerate(output_groups(parameters.description))
     )
+
+
+def output_groups(description: ast.Description) -> list[tuple[tuple[str, ...], tuple[int, ...]]]:
+    """Return the index variables of each group of outputs, and the numbers of these."""
+    groups: dict[tuple[str, ...], list[int]] = {}
+    for number, output in enumerate(description.outputs):
+        groups.setdefault(tuple(binder.name for binder in output.variables), []).append(number)
+    return [(variables, tuple(numbers)) for variables, numbers in groups.items()]
 
 
 def _choices(
@@ -117,7 +122,7 @@ def _by_threads(parameters: ParameterStruct, entry: EntryFunction) -> list[str]:
         _take_apart(body, entry.variables)
     else:
         body.add("if (blockIdx.x > 0 || threadIdx.x > 0) return;")
-    _store(body, entry)
+    store(body, entry)
     return body.scopes[0].lines
 
 
@@ -131,7 +136,7 @@ def _by_blocks(parameters: ParameterStruct, entry: EntryFunction) -> list[str]:
     head = "if (threadIdx.x == 0) {"
     if entry.inner:
         head = _spread(body, entry.inner)
-    _store(body, entry)
+    store(body, entry)
     return [*body.scopes[0].lines, head, *indented(inner.lines), "}"]
 
 
@@ -177,7 +182,7 @@ def _take_apart(body: Body, names: tuple[str, ...], used: frozenset[str] | None 
             body.add(f"const Index {parameters.variable(name)} = {parameters.lower(name)} + at;")
 
 
-def _store(body: Body, entry: EntryFunction) -> None:
+def store(body: Body, entry: EntryFunction) -> None:
     """Write all values of the group, then all stores."""
     parameters = body.parameters
     values = [body.value(parameters.description.outputs[number].body) for number in entry.outputs]

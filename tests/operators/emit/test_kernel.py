@@ -8,9 +8,9 @@ import pytest
 from tofu import tdl
 from tofu.errors import OperatorError
 from tofu.operators.cuda import generate
-from tofu.operators.cuda.emit.datatypes import encoded
-from tofu.operators.cuda.emit.functions import SPELLINGS, spelling
-from tofu.operators.cuda.emit.values import literal
+from tofu.operators.emit.datatypes import encoded
+from tofu.operators.emit.functions import SPELLINGS, spelling
+from tofu.operators.emit.values import literal
 from tofu.tdl.functions import FUNCTIONS
 
 AXPY = "def axpy(x, y):\n    return lambda i: 2 * x[i] + y[i]"

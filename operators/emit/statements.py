@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import assert_never
 
-from ....errors import OperatorError
-from ....tdl import ast
-from ....tdl.printer import format_expression
-from ....tdl.traverse import reads_elements, walk
+from ...errors import OperatorError
+from ...tdl import ast
+from ...tdl.printer import format_expression
+from ...tdl.traverse import reads_elements, walk
 from .functions import spelling
 from .indices import index_text
 from .parameters import INSTANCE, Gather, ParameterStruct
@@ -55,7 +55,7 @@ class Body:
     """The statements of one kernel, being written.
 
     `names` are the index variables of the outermost scope. `cooperate`, if given, writes the reductions
-    that are computed there. `given` are variables that stand for values. `outside` holds the loops that
+    that are inside no other. `given` are variables that stand for values. `outside` holds the loops that
     the reduction being written has left.
     """
 
@@ -221,8 +221,8 @@ class Body:
         if (known := home.known.get(key)) is not None:
             return known
         self.scopes, self.outside = self.scopes[: level + 1], left
-        write = self.cooperate if level == 0 and self.cooperate is not None else serial
-        loop = write(self, node)
+        nested = any(scope.loop for scope in self.scopes)
+        loop = (serial if nested or self.cooperate is None else self.cooperate)(self, node)
         self.scopes, self.outside = self.scopes + inner, outside
         home.lines.append(loop.declaration)
         home.lines += self._under(left, loop.lines)
@@ -242,13 +242,21 @@ class Body:
         return next((level for level in levels if names & self.scopes[level].names), 0)
 
     def _known(self, node: ast.Element | ast.Pad, make: Callable[[], CppValue]) -> CppValue:
-        """Return the value if an enclosing scope has it, else a new one."""
+        """Return the value if an enclosing scope has it, else a new one.
+
+        That is read in the outermost place where its index variables are known. It leaves no loop that may
+        be empty.
+        """
         key = (format_expression(node),)
         for scope in self.scopes:
             if key in scope.known:
                 return scope.known[key]
+        loops = [level for level, scope in enumerate(self.scopes) if scope.loop]
+        level = max(self._home(free_variables(node)), *loops, 0)
+        inner, self.scopes = self.scopes[level + 1 :], self.scopes[: level + 1]
         value = make()
-        self.scopes[-1].known[key] = value
+        self.scopes += inner
+        self.scopes[level].known[key] = value
         return value
 
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NoReturn
 
-from ....errors import OperatorError
-from ....tdl import ast
-from ....tdl.printer import format_expression
+from ...errors import OperatorError
+from ...tdl import ast
+from ...tdl.printer import format_expression
 from .parameters import ParameterStruct
 
 INT32 = 1 << 31

@@ -13,9 +13,9 @@ from functools import cache, cached_property
 from importlib.resources import files
 from itertools import chain
 
-from ....tdl import ast
-from ....tdl.printer import format
-from ....tdl.traverse import custom_reducers
+from ...tdl import ast
+from ...tdl.printer import format
+from ...tdl.traverse import custom_reducers
 from .datatypes import DataType
 from .entry_functions import BLOCK_THREADS, EntryFunction, entries, entry_text
 from .parameters import ParameterStruct, make_parameters
@@ -87,8 +87,14 @@ def behind_prelude(
     """CUDA C++ source: the prelude with what these element types need, further headers, then the texts."""
     defined = sorted({entry.macro for entry in types if entry.macro})
     defined += [f"TOFU_BLOCK_THREADS {BLOCK_THREADS}", *macros]
-    parts = ((files(__package__) / name).read_text(encoding="utf-8") for name in ("prelude.h", *headers))
+    parts = map(header, ("prelude.h", *headers))
     return "\n".join([*(f"#define {macro}" for macro in defined), *parts, *texts])
+
+
+@cache
+def header(name: str) -> str:
+    """Return the text of a header of this room."""
+    return (files(__package__) / name).read_text(encoding="utf-8")
 
 
 @cache
@@ -103,10 +109,17 @@ def _generate(
     digest = hashlib.sha256(repr((text, inputs, outputs, *("finite",) * finite)).encode()).hexdigest()[:12]
     name = f"tofu_{description.name}_{digest}"
     groups = entries(parameters, name)
-    lines = [f"// {line}".rstrip() for line in text.splitlines()]
+    functions = [entry_text(parameters, entry) for entry in chain.from_iterable(groups)]
+    return CudaKernel(name, parameters, groups, namespace_text(parameters, name, functions))
+
+
+def namespace_text(parameters: ParameterStruct, name: str, functions: Iterable[str]) -> str:
+    """Return the namespace of a kernel, to be compiled after the prelude: its struct, and what computes."""
+    description = parameters.description
+    lines = [f"// {line}".rstrip() for line in format(description).splitlines()]
     lines += [f"namespace tofu {{ namespace {name} {{", "", f"using real = {parameters.real};", ""]
     lines += [parameters.struct_text(), ""]
     lines += [f"{reducer_text(parameters, reducer)}\n" for reducer in custom_reducers(description)]
-    lines += [f"{entry_text(parameters, entry)}\n" for entry in chain.from_iterable(groups)]
+    lines += [f"{function}\n" for function in functions]
     lines += [f"}} }}  // namespace tofu::{name}", ""]
-    return CudaKernel(name, parameters, groups, "\n".join(lines))
+    return "\n".join(lines)

@@ -9,7 +9,7 @@ from types import MappingProxyType
 import numpy as np
 import numpy.typing as npt
 
-from ....errors import OperatorError
+from ...errors import OperatorError
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,17 +1,22 @@
-"""The struct that a launch is given: where the tensors of one call lie, and which box of them to compute."""
+"""The struct that a function is given: where the tensors of a call lie, and which box of them to compute."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from ....errors import DataError, OperatorError
-from ...kernels.kernel import Array, KernelCall
-from ..emit.datatypes import DataType
-from ..emit.kernel import CudaKernel
-from ..emit.parameters import ParameterStruct
-from .commands import Struct
+from ...analyzer.indices.region import Interval, Region
+from ...errors import DataError, OperatorError
+from ..kernels.kernel import Array, KernelCall
+from .datatypes import DataType
+from .kernel import CudaKernel
+from .parameters import ParameterStruct
+
+Struct = npt.NDArray[np.void]
+"""The one argument of a kernel's function: an array with one element."""
 
 
 def pack(kernel: CudaKernel, call: KernelCall, faults: int = 0) -> Struct:
@@ -24,22 +29,8 @@ def pack(kernel: CudaKernel, call: KernelCall, faults: int = 0) -> Struct:
     not hold what the box reads.
     """
     parameters = kernel.parameters
-    struct = np.zeros(1, parameters.dtype)
     _check_regions(parameters, call)
-    for name, entry in parameters.inputs:
-        array, region, member = call.inputs[name], call.regions[name], struct[f"in_{name}"]
-        member["data"] = _address(name, array, entry)
-        if region:
-            member["lower"] = [lower for lower, _ in region]
-            member["length"] = [upper - lower for lower, upper in region]
-            member["stride"] = strides(name, array)
-    for number, (entry, array) in enumerate(zip(parameters.outputs, call.outputs, strict=True)):
-        member = struct[f"out_{number}"]
-        member["data"] = _address(f"output {number}", array, entry)
-        if array.ndim:
-            member["stride"] = strides(f"output {number}", array)
-    for name in parameters.variables:
-        struct[f"box_{name}"] = call.box[name]
+    struct = packed(parameters, call.inputs, call.regions, call.outputs, call.box)
     for tensor, axis in parameters.extents:
         struct[f"extent_{tensor}_{axis}"] = call.bound.shapes[tensor][axis]
     if parameters.faults:
@@ -49,6 +40,32 @@ def pack(kernel: CudaKernel, call: KernelCall, faults: int = 0) -> Struct:
                 f"finite, but no memory for its flags is given; give the address of {parameters.faults} flags"
             )
         struct["faults"] = faults
+    return struct
+
+
+def packed(
+    parameters: ParameterStruct,
+    inputs: Mapping[str, Array],
+    regions: Mapping[str, Region],
+    outputs: Sequence[Array],
+    box: Mapping[str, Interval],
+) -> Struct:
+    """Return the struct for arrays and a box, without extents and flags."""
+    struct = np.zeros(1, parameters.dtype)
+    for name, entry in parameters.inputs:
+        array, region, member = inputs[name], regions[name], struct[f"in_{name}"]
+        member["data"] = _address(name, array, entry)
+        if region:
+            member["lower"] = [lower for lower, _ in region]
+            member["length"] = [upper - lower for lower, upper in region]
+            member["stride"] = strides(name, array)
+    for number, (entry, array) in enumerate(zip(parameters.outputs, outputs, strict=True)):
+        member = struct[f"out_{number}"]
+        member["data"] = _address(f"output {number}", array, entry)
+        if array.ndim:
+            member["stride"] = strides(f"output {number}", array)
+    for name in parameters.variables:
+        struct[f"box_{name}"] = box[name]
     return struct
 
 

@@ -1,0 +1,136 @@
+"""Libraries of kernels on disk, each under a name that its source, its compiler and the processor decide.
+
+A file is a shared library and, after its end, a digest of its name and its bytes. A file with another digest
+is damaged, or was made for another name. Then it is built again. A new file gets its name only when it is
+whole, so processes may build the same one at once. Code is only loaded from a folder to which nobody else can
+write.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import stat
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from ...errors import ExecutionError
+from ...support.atomic_files import Files
+from .compiler import Compiler
+
+DIGEST_BYTES = 32
+FOLDER_VARIABLE = "XDG_CACHE_HOME"
+LIBRARY_BYTES = 1 << 26
+"""The most bytes that a file is read of."""
+
+
+def cache_folder() -> Path:
+    """Return the folder of the libraries, which may not exist yet."""
+    given = os.environ.get(FOLDER_VARIABLE, "")
+    base = Path(given) if given else Path.home() / ".cache"
+    return base / "tofu" / "kernels"
+
+
+def loaded(source: str, compiler: Compiler) -> Any:
+    """Return the library of a source, built if it is not on the disk.
+
+    Raises ExecutionError if it cannot be built, or if another user could change it.
+    """
+    return _loaded(source, compiler, cache_folder())
+
+
+@cache
+def _loaded(source: str, compiler: Compiler, folder: Path) -> Any:
+    key = hashlib.sha256(f"{compiler.target}\0{source}".encode()).hexdigest()
+    path = own_folder(folder) / f"{key}.so"
+    if not is_whole(path, key):
+        _build(source, compiler, path, key)
+    try:
+        return ctypes.CDLL(str(path))
+    except OSError as error:
+        raise ExecutionError(f"the kernel {path} cannot be loaded: {error}; remove the file") from error
+
+
+def function_in(library: Any, name: str) -> Any:
+    """Return a function of a library. Raises ExecutionError if it has none of this name."""
+    try:
+        return library[name]
+    except AttributeError as error:
+        raise ExecutionError(
+            f"the kernel {library._name} has no function {name}; remove the file and correct the compiler"
+        ) from error
+
+
+def own_folder(folder: Path) -> Path:
+    """Return a folder that only this user can write to, with its real path; it is made if it is missing.
+
+    Raises ExecutionError if another user could write to it, or rename it or a folder that holds it.
+    """
+    try:
+        for place in reversed((folder, *folder.parents)):
+            if not place.exists():
+                place.mkdir(mode=0o700, exist_ok=True)
+        real = folder.resolve(strict=True)
+        for place in (real, *real.parents):
+            _check_own(place, place.stat(), real)
+    except (OSError, RuntimeError) as error:
+        raise ExecutionError(
+            f"kernels cannot be kept in {folder}: {error}; name a folder of your own in {FOLDER_VARIABLE}"
+        ) from error
+    return real
+
+
+def _check_own(place: Path, found: os.stat_result, folder: Path) -> None:
+    others = found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    kept = found.st_mode & stat.S_ISVTX and place != folder  # others cannot rename what is in it
+    owner = found.st_uid in ((os.getuid(),) if place == folder else (os.getuid(), 0))
+    if not owner or (others and not kept):
+        raise ExecutionError(
+            f"kernels are not loaded from {folder}, because other users can change {place} "
+            f"(owner {found.st_uid}, mode {stat.S_IMODE(found.st_mode):o}); name a folder of your own in "
+            f"{FOLDER_VARIABLE}, or take the rights away: chmod go-w {place}"
+        )
+
+
+def is_whole(path: Path, key: str) -> bool:
+    """Tell whether a file is the library of this name, as it was built, and nobody else can change it."""
+    try:
+        with open(path, "rb", opener=_open) as file:
+            found = os.fstat(file.fileno())
+            if not stat.S_ISREG(found.st_mode) or found.st_uid != os.getuid():
+                return False
+            if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH) or found.st_size > LIBRARY_BYTES:
+                return False
+            data = file.read()
+    except OSError:
+        return False
+    return data[-DIGEST_BYTES:] == _digest(key, data[:-DIGEST_BYTES])
+
+
+def _open(path: str, flags: int) -> int:
+    """Open a file, not a link, and without waiting for another process if it is a pipe."""
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
+
+
+def _digest(key: str, library: bytes) -> bytes:
+    return hashlib.sha256(key.encode() + library).digest()
+
+
+def _build(source: str, compiler: Compiler, path: Path, key: str) -> None:
+    """Build a library under another name, then rename it."""
+    files = Files()
+    try:
+        with tempfile.TemporaryDirectory(prefix=".building-", dir=path.parent) as folder:
+            built, temporary = Path(folder) / "kernel.so", Path(folder) / "whole.so"
+            compiler.build(source, built)
+            library = built.read_bytes()
+            files.write(temporary, library + _digest(key, library))
+            temporary.chmod(stat.S_IRUSR | stat.S_IWUSR)
+            files.publish(path, temporary)
+    except OSError as error:
+        raise ExecutionError(
+            f"the kernel {path} cannot be written: {error}; name a folder with room in {FOLDER_VARIABLE}"
+        ) from error
