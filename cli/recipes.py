@@ -32,7 +32,7 @@ class Settings:
     """The optimizer and its settings."""
 
     learning_rate: float
-    """The highest learning rate, from which the rate falls along a cosine."""
+    """The highest learning rate."""
 
     metrics: tuple[str, ...]
     """Names of the metrics; the first one is plotted."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,7 @@ from .options import (
     workers_option,
 )
 from .process_options import ProcessOptions, process_options
+from .update_options import UpdateOptions, update_options
 
 if TYPE_CHECKING:
     from ..reports.training import Report
@@ -38,13 +40,20 @@ GROUPS = {
     "Training": (
         "epochs",
         "batch",
-        "learning_rate",
-        "optimizer",
         "metrics",
         "seed",
         "replay",
         "detect_nan",
         "guard_buffers",
+    ),
+    "Updates": (
+        "optimizer",
+        "learning_rate",
+        "schedule",
+        "warmup",
+        "final_rate",
+        "clip_norm",
+        "clip_value",
     ),
     "Plan and memory": (
         "workers",
@@ -75,6 +84,8 @@ GROUPS = {
         "tofu train resnet-18 --data photos --resize 64x64 --batch 32 --memory 4GB",
         "tofu train net.py:build --data arrays.npz --metric mse",
         "tofu train wresnet --device gpu --workers 8 --dtype bfloat16",
+        "tofu train lstm --schedule linear --warmup 20 --clip-norm 5",
+        "tofu train mlp --schedule step:0.1@10,15",
         "tofu train lenet --native",
         "tofu train mlp --plan plan.json",
         "tofu train mlp --plan plan.json --accumulate 4 --unroll",
@@ -94,6 +105,7 @@ GROUPS = {
     shell_complete=candidates.of(candidates.optimizers),
     help="Optimizer that updates the parameters: sgd, adam, adamw or rmsprop; the usual one by default.",
 )
+@update_options
 @click.option(
     "--metric",
     "metrics",
@@ -187,6 +199,7 @@ def command(
     batch: int | None,
     learning_rate: float | None,
     optimizer: str | None,
+    updates: UpdateOptions,
     metrics: tuple[str, ...],
     seed: int,
     checkpoint: Path | None,
@@ -247,10 +260,12 @@ def command(
         workers = processes.workers
     found = task(name, batch, None if data is None else read(data, reading), data)
     settings = changed(found.settings, epochs, learning_rate, optimizer, metrics)
+    settings = replace(settings, optimizer=updates.clipped(settings.optimizer))
     devices = Devices.of(device, workers, processes, eager, tf32, dtype, loss_scale)
     run = Run(
         found,
         settings,
+        updates,
         devices,
         seed,
         method,

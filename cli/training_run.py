@@ -22,11 +22,12 @@ from ..runtime.data import ArrayIterator
 from ..runtime.distributed.processes import Processes
 from ..runtime.executor import Executor
 from ..runtime.footprint import Footprint, footprint
-from ..runtime.learning_rate import CosineRate
+from ..runtime.learning_rate import LearningRate
 from ..runtime.progress import Epoch, Progress
 from ..support.wording import counted
 from .recipes import Settings, TrainingTask
 from .target import RECIPE
+from .update_options import UpdateOptions
 
 
 @dataclass(frozen=True)
@@ -95,6 +96,9 @@ class Run:
     settings: Settings
     """The settings of the task, with the values that were asked for."""
 
+    updates: UpdateOptions
+    """How the learning rate changes, and which gradients are clipped."""
+
     devices: Devices
     """A device for each worker."""
 
@@ -141,14 +145,19 @@ class Run:
     """The file whose order is repeated; None if there is none."""
 
     def require_fit(self) -> None:
-        """Raise DataError if model, data and metrics do not go together."""
-        _ = self._fed
+        """Raise DataError if model, data and metrics do not go together, UsageError for a wrong schedule."""
+        _ = self._fed, self._rate
 
     @cached_property
     def _fed(self) -> tuple[str, str]:
         """The names of the model's input and label."""
         task = self.task
         return require_fit(task.model, task.data, task.place, self.settings.metrics)
+
+    @cached_property
+    def _rate(self) -> LearningRate:
+        settings = self.settings
+        return self.updates.rate(settings.learning_rate, settings.epochs, len(self._train))
 
     @cached_property
     def _train(self) -> ArrayIterator:
@@ -191,9 +200,7 @@ class Run:
                 self._test,
                 num_epoch=self.settings.epochs,
                 optimizer=self.settings.optimizer,
-                learning_rate=CosineRate(
-                    self.settings.learning_rate, steps, warmup_steps=min(10, steps // 10)
-                ),
+                learning_rate=self._rate,
                 metric=self.settings.metrics,
                 accumulate=self.accumulate,
                 unroll=self.unroll,
@@ -220,7 +227,14 @@ class Run:
                 unroll=self.unroll,
             )
         except PlanError as error:
-            if self.plan is None or self.task.recipe is None:
+            if self.plan is None:
+                raise
+            if self.updates.clips:
+                raise PlanError(
+                    f"{error}; `tofu plan` makes plans for updates that are not clipped: leave out "
+                    "--clip-norm and --clip-value, or train without --plan"
+                ) from error
+            if self.task.recipe is None:
                 raise
             recipe = f"{RECIPE}{self.task.recipe}"
             raise PlanError(f"{error}; `tofu plan {recipe} --save FILE` makes a plan for this run") from error

@@ -57,7 +57,7 @@ def sgd(
         made = Optimizer("sgd_update", {}, weight_decay, rescale)
     else:
         made = Optimizer("sgd_mom_update", {"momentum": momentum}, weight_decay, rescale)
-    return _clipped(made, clip_value, clip_norm)
+    return clipped(made, clip_value, clip_norm)
 
 
 def adam(
@@ -83,7 +83,7 @@ def adam(
     corrects = epsilon_mode == "torch"
     operator = "adam_corrected_update" if corrects else "adam_update"
     settings = {"beta1": beta1, "beta2": beta2, "epsilon": epsilon}
-    return _clipped(
+    return clipped(
         Optimizer(operator, settings, weight_decay, rescale, corrects=corrects), clip_value, clip_norm
     )
 
@@ -103,7 +103,7 @@ def adamw(
     The steps are those of `torch.optim.AdamW`. The graph counts updates and corrects moments itself.
     """
     settings = {"beta1": beta1, "beta2": beta2, "epsilon": epsilon}
-    return _clipped(
+    return clipped(
         Optimizer("adamw_update", settings, weight_decay, rescale, corrects=True), clip_value, clip_norm
     )
 
@@ -119,21 +119,25 @@ def rmsprop(
 ) -> Optimizer:
     """Make RMSProp: steps are divided by the root of a moving mean of squared gradients."""
     made = Optimizer("rmsprop_update", {"gamma1": gamma1, "epsilon": epsilon}, weight_decay, rescale)
-    return _clipped(made, clip_value, clip_norm)
+    return clipped(made, clip_value, clip_norm)
 
 
-def _clipped(made: Optimizer, value: float | None, norm: float | None) -> Optimizer:
+def clipped(optimizer: Optimizer, value: float | None, norm: float | None) -> Optimizer:
     """Return an optimizer that clips gradients, after `rescale`.
 
     First the gradients of all parameters together are made shorter, to the norm `clip_norm` if theirs is
     larger. Then each element is brought between `-clip_value` and `clip_value`. Raises OperatorError for a
-    bound that is not a positive number.
+    bound that is not a positive number. A bound of None leaves that of the optimizer.
     """
     for name, bound in (("clip_value", value), ("clip_norm", norm)):
         fits = bound is None or (is_number(bound) and bound > 0)
         require(fits, bound, name, "a positive number, or None", OperatorError)
-    attributes = made.attributes if value is None else {**made.attributes, "clip_gradient": float(value)}
-    return replace(made, attributes=attributes, clip_norm=None if norm is None else float(norm))
+    attributes = (
+        optimizer.attributes if value is None else {**optimizer.attributes, "clip_gradient": float(value)}
+    )
+    return replace(
+        optimizer, attributes=attributes, clip_norm=optimizer.clip_norm if norm is None else float(norm)
+    )
 
 
 OPTIMIZERS: Mapping[str, Callable[..., Optimizer]] = MappingProxyType(

@@ -130,17 +130,16 @@ class Executor(Closeable):
         return self.outputs
 
     def backward(self, out_grads: Any = None, is_train: bool = True) -> None:
-        """Compute the gradients of the last `forward(is_train=True)` into `grad_dict`.
+        """Compute the gradients of the last forward pass into `grad_dict`.
 
-        `out_grads` are the gradients of the outputs that are not losses, in order or by name; each of them is
-        required. A list with one for every output is accepted too; the entries of losses are ignored. Raises
-        ExecutionError if there was no such forward pass.
+        That pass needs `is_train=True` if the symbol computes something else in training. `out_grads` are the
+        gradients of the outputs that are not losses, in order or by name; each of them is required. A list
+        with one for every output is accepted too; the entries of losses are ignored. Raises ExecutionError
+        if there was no such forward pass.
         """
-        if not self._ran_training or not _wanted(self._requests):
-            raise ExecutionError(
-                "backward needs forward(is_train=True) before it, and a grad_req other than 'null'"
-            )
-        executor = self._executors[True]
+        if not self._executors or not _wanted(self._requests):
+            raise ExecutionError("backward needs forward before it, and a grad_req other than 'null'")
+        executor = self._executors[True] if self._ran_training else self._trained()
         heads = self._heads(executor)
         if heads:
             self._run(True, {**dict(zip(heads, self._listed(out_grads, heads), strict=True)), **self._seeds})
@@ -218,6 +217,16 @@ class Executor(Closeable):
             if executor.has(name):
                 executor.write(name, as_array(array))
         executor.run()
+        return executor
+
+    def _trained(self) -> runtime.Executor:
+        """Run the last pass again, in training. Raises ExecutionError if that would be another pass."""
+        executor = self._run(True, {}) if not self.aux_dict else None
+        if executor is None or self._seed_names(executor):
+            raise ExecutionError(
+                "backward needs forward(is_train=True) before it: the symbol has auxiliary states or draws "
+                "random numbers, so it computes something else in training"
+            )
         return executor
 
     def _make(self, is_train: bool) -> runtime.Executor:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from inspect import signature
 from typing import Any
 
@@ -14,12 +15,14 @@ from ..errors import DataError
 from ..runtime import initializer as runtime
 from ..runtime.initializer import WeightRule, generator
 from ..support.wording import alternatives
+from .fused_weights import FusedWeights
 from .ndarray.array import NDArray, as_array
 from .seed import current_seed
 
 __all__ = [
     "Bilinear",
     "Constant",
+    "FusedRNN",
     "InitDesc",
     "Initializer",
     "LSTMBias",
@@ -40,13 +43,15 @@ REGISTRY: dict[str, type[Initializer]] = {}
 
 
 class InitDesc(str):
-    """A parameter's name, with the settings of its variable as `attrs`."""
+    """A parameter's name, with the settings of its variable and the initializer of the model."""
 
     attrs: Mapping[str, str]
+    global_init: Any
 
     def __new__(cls, name: str, attrs: Mapping[str, str] | None = None, global_init: Any = None) -> InitDesc:
         made = super().__new__(cls, name)
         made.attrs = attrs or {}
+        made.global_init = global_init
         return made
 
 
@@ -65,9 +70,8 @@ class Initializer:
 
     def __call__(self, desc: str, arr: NDArray) -> None:
         """Fill the array. Raises DataError if a name says nothing."""
-        stated = desc.attrs.get("__init__") if isinstance(desc, InitDesc) else None
-        if stated:
-            create(stated)._init_weight(desc, arr)
+        if isinstance(desc, InitDesc) and (stated := desc.attrs.get("__init__")):
+            create(stated)._init_weight(InitDesc(desc, desc.attrs, desc.global_init or self), arr)
             return
         for ends, fill in self._by_end():
             if desc.endswith(ends):
@@ -152,7 +156,7 @@ class Constant(Initializer):
     """The same number, or array, everywhere."""
 
     def __init__(self, value: Any = 0.0) -> None:
-        super().__init__(value=value)
+        super().__init__(value=as_array(value).tolist() if np.ndim(value) else value)
         self.value = value
 
     def _init_weight(self, name: str, arr: NDArray) -> None:
@@ -272,6 +276,46 @@ class LSTMBias(Initializer):
         arr[hidden : 2 * hidden] = self.forget_bias
 
     _init_bias = _init_weight
+
+
+@register
+class FusedRNN(Initializer):
+    """The weights of a FusedRNNCell: each layer by `init`, or by the model's initializer if that is None.
+
+    Biases of an LSTM's forget gates start as `forget_bias`.
+    """
+
+    def __init__(
+        self,
+        init: str | Initializer | None,
+        num_hidden: int,
+        num_layers: int,
+        mode: str,
+        bidirectional: bool = False,
+        forget_bias: float = 1.0,
+    ) -> None:
+        self.init = None if init is None else create(init)
+        super().__init__(
+            init=None if self.init is None else self.init.dumps(),
+            num_hidden=num_hidden,
+            num_layers=num_layers,
+            mode=mode,
+            bidirectional=bidirectional,
+            forget_bias=forget_bias,
+        )
+        self.fused = FusedWeights(mode, num_hidden, num_layers, ("l", "r") if bidirectional else ("l",), "")
+        self.forget_bias = forget_bias
+
+    def _init_weight(self, name: str, arr: NDArray) -> None:
+        fused = replace(self.fused, prefix=name.removesuffix("parameters"))
+        layers = fused.unpack({str(name): arr})
+        chosen = self.init or (name.global_init if isinstance(name, InitDesc) else None) or Uniform(0.01)
+        for layer, weights in layers.items():
+            if fused.mode == "lstm" and layer.endswith("_f_bias"):
+                weights[:] = self.forget_bias
+            else:
+                chosen(InitDesc(layer, global_init=chosen), weights)
+        arr[:] = fused.pack(layers)[name]
 
 
 class Mixed:

@@ -13,6 +13,7 @@ from ...dataflow import symbol as dataflow
 from ...dataflow.settings import TIE
 from ...errors import GraphError
 from .. import symbol as sym
+from ..fused_weights import GATES
 from ..initializer import Initializer, LSTMBias
 from ..ndarray.array import NDArray, as_array
 from ..symbol import Symbol
@@ -181,7 +182,7 @@ class _Recurrent(BaseRNNCell):
 class RNNCell(_Recurrent):
     """The activation of the inputs' and the state's products: Elman's network."""
 
-    gates = ("",)
+    gates = GATES["rnn_tanh"]
 
     def __init__(
         self, num_hidden: int, activation: str = "tanh", prefix: str = "rnn_", params: RNNParams | None = None
@@ -214,7 +215,7 @@ class _Described(_Recurrent):
 class LSTMCell(_Described):
     """Long short-term memory. Gates: input, forget, candidate, output; states: the output and the memory."""
 
-    gates = ("_i", "_f", "_c", "_o")
+    gates = GATES["lstm"]
     states = rnn.LSTMCell.state_count
 
     def __init__(
@@ -233,7 +234,7 @@ class LSTMCell(_Described):
 class GRUCell(_Described):
     """A gated recurrent unit. Gates: reset, update, candidate."""
 
-    gates = ("_r", "_z", "_o")
+    gates = GATES["gru"]
     states = rnn.GRUCell.state_count
 
     def __init__(self, num_hidden: int, prefix: str = "gru_", params: RNNParams | None = None) -> None:

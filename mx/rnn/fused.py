@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from math import prod
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
-from ...errors import DataError, GraphError
-from ...support.wording import alternatives
+from ...errors import GraphError
 from .. import symbol as sym
-from ..ndarray.array import NDArray, as_array
-from ..ndarray.imperative import Array
+from ..fused_weights import GATES, FusedWeights
+from ..initializer import FusedRNN
+from ..ndarray.array import NDArray
 from ..symbol import Symbol
 from .cells import (
     BaseRNNCell,
@@ -27,13 +24,6 @@ from .cells import (
 )
 from .modifiers import DropoutCell
 from .stacks import BidirectionalCell, SequentialRNNCell
-
-GATES = {
-    "rnn_relu": RNNCell.gates,
-    "rnn_tanh": RNNCell.gates,
-    "lstm": LSTMCell.gates,
-    "gru": GRUCell.gates,
-}
 
 
 class FusedRNNCell(BaseRNNCell):
@@ -62,7 +52,9 @@ class FusedRNNCell(BaseRNNCell):
         self.dropout = dropout
         self.get_next_state = get_next_state
         self.forget_bias = forget_bias
-        self._parameter = self._params.get("parameters")
+        self._weights = FusedWeights(mode, num_hidden, num_layers, self.directions, self._prefix)
+        start = FusedRNN(None, num_hidden, num_layers, mode, bidirectional, forget_bias)
+        self._parameter = self._params.get("parameters", init=start)
 
     @property
     def state_info(self) -> list[dict[str, Any]]:
@@ -138,53 +130,11 @@ class FusedRNNCell(BaseRNNCell):
 
         Raises DataError for a vector that is missing, or of a size that no inputs give.
         """
-        found = dict(args)
-        vector = _taken(found, f"{self._prefix}parameters")
-        width = self._width(vector.size)
-        parts = list(self._parts(width))
-        if width < 1 or sum(prod(shape) for _, _, shape in parts) != vector.size:
-            raise DataError(
-                f"'{self._prefix}parameters' has {vector.size} elements, which fit no inputs of a cell with "
-                f"{self.num_layers} layers of {self.hidden}; unpack it with the cell that it was made for"
-            )
-        for name, start, shape in parts:
-            found[name] = NDArray(vector[start : start + prod(shape)].reshape(shape).copy())
-        return found
+        return self._weights.unpack(args)
 
     def pack_weights(self, args: Mapping[str, NDArray]) -> dict[str, NDArray]:
         """Return the one vector in place of the arrays of each layer, direction and gate.
 
         Raises DataError if one of them is missing.
         """
-        found = dict(args)
-        first = _taken(dict(args), f"{self._prefix}l0_i2h{GATES[self.mode][0]}_weight")
-        parts = [_taken(found, name).ravel() for name, _, _ in self._parts(first.shape[1])]
-        found[f"{self._prefix}parameters"] = NDArray(np.concatenate(parts))
-        return found
-
-    def _parts(self, width: int) -> Iterator[tuple[str, int, tuple[int, ...]]]:
-        """Name, place and shape of each array in the vector: all weights, then all biases."""
-        start = 0
-        for kind in ("weight", "bias"):
-            for layer in range(self.num_layers):
-                inner = width if layer == 0 else self.hidden * len(self.directions)
-                for direction in self.directions:
-                    for product, columns in (("i2h", inner), ("h2h", self.hidden)):
-                        for gate in GATES[self.mode]:
-                            shape = (self.hidden, columns) if kind == "weight" else (self.hidden,)
-                            yield f"{self._prefix}{direction}{layer}_{product}{gate}_{kind}", start, shape
-                            start += prod(shape)
-
-    def _width(self, size: int) -> int:
-        """Return how many features the inputs have, from the size of the vector."""
-        rows = len(GATES[self.mode]) * self.hidden
-        directions = len(self.directions)
-        upper = (self.num_layers - 1) * directions * rows * (directions * self.hidden + self.hidden + 2)
-        return (size - upper) // (directions * rows) - self.hidden - 2
-
-
-def _taken(arrays: dict[str, NDArray], name: str) -> Array:
-    """Return an array, taken out. Raises DataError if it is missing."""
-    if name not in arrays:
-        raise DataError(f"there is no array '{name}'{alternatives(name, arrays)}")
-    return as_array(arrays.pop(name))
+        return self._weights.pack(args)

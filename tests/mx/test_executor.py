@@ -283,7 +283,32 @@ def test_simple_bind_forward_and_backward() -> None:
             bound.backward()
         bound.forward(data=np.zeros((4, 5)))
         np.testing.assert_array_equal(bound.output_dict["fc1_output"], np.tile(b, (4, 1)))
-        with pytest.raises(ExecutionError, match="backward needs forward"):
-            bound.backward(head)
         with pytest.raises(DataError, match=r"no argument 'date'"):
             bound.forward(date=x)
+
+
+def test_gradients_need_no_training_pass_if_it_is_the_same() -> None:
+    x = mx.sym.Variable("x")
+    with (x * x).simple_bind(TWO, x=(3,)) as bound:
+        with pytest.raises(ExecutionError, match="backward needs forward before it"):
+            bound.backward(np.ones(3))
+        (output,) = bound.forward(x=[1, 2, 3])
+        bound.backward(np.ones(3))
+        np.testing.assert_array_equal(bound.grad_dict["x"].asnumpy(), [2, 4, 6])
+        np.testing.assert_array_equal(output.asnumpy(), [1, 4, 9])
+        bound.forward(x=[5, 5, 5])
+        bound.backward(np.ones(3))
+        np.testing.assert_array_equal(bound.grad_dict["x"].asnumpy(), [10, 10, 10])
+
+
+@pytest.mark.parametrize("name", ["BatchNorm", "Dropout"])
+def test_gradients_need_a_training_pass_if_it_is_another(name: str) -> None:
+    symbol = getattr(mx.sym, name)(mx.sym.Variable("data"))
+    with symbol.simple_bind(TWO, data=(4, 2)) as bound:
+        bound.forward(is_train=False)
+        with pytest.raises(
+            ExecutionError, match=r"needs forward\(is_train=True\).*something else in training"
+        ):
+            bound.backward(np.ones((4, 2)))
+        bound.forward(is_train=True)
+        bound.backward(np.ones((4, 2)))

@@ -157,3 +157,35 @@ def test_slopes_of_rectifiers_start_at_a_quarter() -> None:
     stated = '["Constant", {"value": 0.25}]'
     assert net.attr_dict()["rectified_gamma"]["__init__"] == stated
     assert mx.sym.load_json(net.tojson()).attr_dict()["rectified_gamma"]["__init__"] == stated
+
+
+def test_arrays_as_constants_are_kept_in_graph_files() -> None:
+    for value in (mx.nd.array([[1, 2]]), np.array([[1.0, 2.0]])):
+        init = mx.init.Constant(value)
+        assert init.dumps() == '["constant", {"value": [[1.0, 2.0]]}]'
+        assert filled(mx.init.create(init.dumps()), "a", 1, 2, __init__=init.dumps()).tolist() == [[1, 2]]
+
+
+@pytest.mark.parametrize("mode", ["rnn_tanh", "lstm", "gru"])
+def test_fused_networks_start_as_their_cells(mode: str) -> None:
+    cell = mx.rnn.FusedRNNCell(6, num_layers=2, mode=mode, bidirectional=True, forget_bias=2.0, prefix="a_")
+    net, _ = cell.unroll(3, mx.sym.Variable("data"), merge_outputs=True)
+    module = mx.mod.Module(mx.sym.load_json(net.tojson()), label_names=None)
+    module.bind([("data", (2, 3, 5))])
+    module.init_params(mx.init.Orthogonal(scale=1))
+    parts = cell.unpack_weights(module.get_params()[0])
+    for name, part in parts.items():
+        values = part.asnumpy()
+        if name.endswith("weight"):
+            small = values if values.shape[0] <= values.shape[1] else values.T
+            np.testing.assert_allclose(small @ small.T, np.eye(len(small)), atol=1e-5)
+        else:
+            assert (values == (2 if name.endswith("_f_bias") else 0)).all()
+
+
+def test_fused_networks_may_state_how_they_start() -> None:
+    cell = mx.rnn.FusedRNNCell(3, mode="gru", prefix="")
+    own = mx.init.FusedRNN(mx.init.One(), 3, 1, "gru")
+    vector = filled(mx.init.create(own.dumps()), "parameters", 3 * 3 * (4 + 3 + 2), __init__=own.dumps())
+    parts = cell.unpack_weights({"parameters": mx.nd.array(vector)})
+    assert all((part.asnumpy() == name.endswith("weight")).all() for name, part in parts.items())
