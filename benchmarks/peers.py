@@ -68,7 +68,7 @@ BENCHMARKS: dict[str, dict[str, Any]] = {
     },
 }
 WORDS = {"native": "C", "merge": "merged"}
-"""What Tofu's process is asked for, and how tables call it."""
+"""The options of Tofu's process, and their names in tables."""
 
 ALONE = "Tofu, 1 worker, NumPy alone"
 NAMES = {

@@ -116,8 +116,6 @@ class UpdateOptions:
         """Return the learning rate of a run. Raises UsageError if it does not fit into the run."""
         from ..runtime.learning_rate import ConstantRate, CosineRate, LinearRate, StepRate
 
-        if not math.isfinite(highest):
-            raise click.UsageError(f"--learning-rate is {highest:g}; give a finite number")
         steps = epochs * steps_per_epoch
         match self.schedule.kind:
             case "constant":

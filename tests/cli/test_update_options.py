@@ -62,7 +62,7 @@ def test_every_step_has_the_rate_of_the_schedule(
         (["--warmup", "23", "--epochs", "1"], "--warmup is 23, but the run has 23 steps"),
         (["--final-rate", "1"], "--final-rate is 1, and the highest learning rate is 0.1"),
         (["--final-rate", "nan"], "--final-rate is nan"),
-        (["--learning-rate", "inf"], "--learning-rate is inf; give a finite number"),
+        (["--learning-rate", "inf"], "inf is not a finite number"),
         (["--clip-norm", "0"], "0.0 is not in the range x>0"),
         (["--clip-norm", "nan"], "clip_norm is nan (float); give a positive number"),
         (["--clip-value", "inf"], "clip_value is inf (float); give a positive number"),

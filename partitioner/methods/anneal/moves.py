@@ -22,7 +22,7 @@ from random import Random
 from ..flexflow.configurations import Configuration, Drawable, Holders, divisors, run_of
 from ..flexflow.soap import Kind, Soap
 from .neighbours import Neighbours
-from .windows import WINDOW, Windows
+from .windows import WINDOW, DecisionWindows
 
 Changes = dict[int, Configuration]
 
@@ -38,7 +38,7 @@ class Moves:
         soap: Soap,
         drawn: Sequence[Drawable],
         neighbours: Neighbours,
-        windows: Windows,
+        windows: DecisionWindows,
         fixed: Collection[int],
     ) -> None:
         self._soap = soap

@@ -38,7 +38,7 @@ from .moves import Moves
 from .neighbours import Neighbours
 from .reading import fixed_decisions, state_of
 from .rewrites import Rewrites, Timed
-from .windows import Windows
+from .windows import DecisionWindows
 
 REWRITTEN = 6
 STARTS = 3
@@ -64,7 +64,9 @@ class _Annealing:
         self.strategies = Strategies(self.soap, asked.space)
         self.neighbours = Neighbours(self.soap)
         self.times: TaskTimes = task_times(asked.graph, asked.machine, asked.workers)
-        self.windows = Windows(self.strategies, self.drawn, self.neighbours, asked.machine, self.times)
+        self.windows = DecisionWindows(
+            self.strategies, self.drawn, self.neighbours, asked.machine, self.times
+        )
         self.rewrites = Rewrites(asked, self.times)
         self.least_excess = 0
         """By how many bytes the lightest start that does not fit exceeds the memory."""

@@ -6,7 +6,7 @@
     of two       the hops from the homes of tensors that one makes to the tasks of the other one
 
 A hop takes as long as its busiest lane, with all else idle, so the sum ignores what overlaps: the simulator
-decides whether the proposal is accepted. Implemented in: `Windows.solved`, `solvers.elimination`.
+decides whether the proposal is accepted. Implemented in: `DecisionWindows.solved`, `solvers.elimination`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ VALUES = 6
 """The most configurations of a decision that are considered, its own included."""
 
 
-class Windows:
+class DecisionWindows:
     """The windows of a space on a machine. What is equal is timed once."""
 
     def __init__(

@@ -11,7 +11,7 @@ from tofu.errors import PlanError
 from tofu.partitioner.methods.anneal.moves import Moves
 from tofu.partitioner.methods.anneal.neighbours import Neighbours
 from tofu.partitioner.methods.anneal.reading import state_of
-from tofu.partitioner.methods.anneal.windows import Windows
+from tofu.partitioner.methods.anneal.windows import DecisionWindows
 from tofu.partitioner.methods.flexflow.configurations import drawables
 from tofu.partitioner.methods.flexflow.soap import find_soap
 from tofu.partitioner.methods.flexflow.strategy import Strategies
@@ -85,7 +85,7 @@ def test_moves_make_plans_that_verify_and_take_the_simulated_time(model: str) ->
     )
     strategy = tuple(each.draw(draw) for each in drawn)
     machine, neighbours = tofu.machines.load(MACHINE), Neighbours(soap)
-    windows = Windows(strategies, drawn, neighbours, machine, task_times(graph, machine, workers))
+    windows = DecisionWindows(strategies, drawn, neighbours, machine, task_times(graph, machine, workers))
     moves = Moves(soap, drawn, neighbours, windows, ())
     walk = StrategyWalk(simulated(strategies, strategy, machine), strategies, strategy, moves)
     for _ in range(120):

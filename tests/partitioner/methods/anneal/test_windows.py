@@ -10,7 +10,7 @@ import pytest
 
 import tofu
 from tofu.partitioner.methods.anneal.neighbours import Neighbours
-from tofu.partitioner.methods.anneal.windows import WINDOW, Windows
+from tofu.partitioner.methods.anneal.windows import WINDOW, DecisionWindows
 from tofu.partitioner.methods.flexflow.configurations import Configuration, drawables
 from tofu.partitioner.methods.flexflow.soap import find_soap
 from tofu.partitioner.methods.flexflow.strategy import Strategies
@@ -30,7 +30,7 @@ class Case:
         self.neighbours = Neighbours(self.soap)
         strategies = Strategies(self.soap, Space(feed="batch"))
         times = task_times(graph, machine, 4)
-        self.windows = Windows(strategies, self.drawn, self.neighbours, machine, times)
+        self.windows = DecisionWindows(strategies, self.drawn, self.neighbours, machine, times)
         draw = Random(seed)
         self.state = [each.draw(draw) for each in self.drawn]
 
