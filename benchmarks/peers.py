@@ -68,7 +68,7 @@ BENCHMARKS: dict[str, dict[str, Any]] = {
     },
 }
 WORDS = {"native": "C", "merge": "merged"}
-"""The options of Tofu's process, and their names in tables."""
+"""Further options of Tofu's process, and their names in tables."""
 
 ALONE = "Tofu, 1 worker, NumPy alone"
 NAMES = {
@@ -256,7 +256,7 @@ def commands(
 
 
 def chosen(options: argparse.Namespace) -> Iterator[tuple[str, ...]]:
-    """Yield what further contenders of Tofu are asked for."""
+    """Yield the options of further contenders of Tofu."""
     if options.native:
         yield ("native",)
     if options.merge:
