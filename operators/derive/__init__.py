@@ -10,6 +10,7 @@ import numpy as np
 
 from ...analyzer.bind.bound import Bound
 from ...analyzer.indices.region import Interval, even_cuts
+from ...support.memory import require_memory
 from ..kernels.kernel import Array, KernelCall, Run, in_turn, view_of
 from .nodes.affine import Ranges
 from .pieces.cutting import Taken, whole
@@ -50,10 +51,21 @@ SMALLER = 0.75
 
 NO_SCRATCH: Array = np.empty(0, np.uint8)
 
+INDEX_BYTES = 8
+"""The size of a value of an index variable, which is kept if it is computed with."""
+
 
 @lru_cache(maxsize=4096)
 def _recipes(bound: Bound, box: tuple[Interval, ...], layout: CallLayout) -> tuple[Recipe, ...]:
-    """Return the recipes of a box's pieces, which run one after the other in the same scratch."""
+    """Return the recipes of a box's pieces, which run one after the other in the same scratch.
+
+    Raises ExecutionError if the machine has no memory for the values of index variables.
+    """
+    of_values = {strategy.variable for strategy in bound.strategies if strategy.needs_offset}
+    kept = sum(
+        end - start for name, (start, end) in zip(bound.variables, box, strict=True) if name in of_values
+    )
+    require_memory(kept * INDEX_BYTES, f"the values of index variables in '{bound.description.name}'")
     templates = layout.templates()
     call = template_call(bound, dict(zip(bound.variables, box, strict=True)), layout, templates)
     limit = max(LARGEST_TEMPORARY * sum([array.nbytes for array in templates]), SMALL_TEMPORARY_BYTES)

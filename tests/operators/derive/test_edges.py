@@ -9,7 +9,7 @@ import pytest
 
 import tofu
 from tofu import tdl
-from tofu.errors import DataError, OperatorError
+from tofu.errors import DataError, ExecutionError, OperatorError
 from tofu.operators.derive import _recipes, derive
 from tofu.operators.derive.steps.layout import layout_of
 from tofu.operators.kernels.kernel import KernelCall
@@ -164,3 +164,11 @@ def test_what_constants_and_indices_decide(value: str) -> None:
     with np.errstate(all="ignore"):
         (expected,) = tdl.interpret(given.bound.description, given.bound.extents, {"a": a}, {"a": a.shape})
     np.testing.assert_allclose(out, expected, rtol=1e-6)
+
+
+def test_values_of_index_variables_that_do_not_fit_are_refused() -> None:
+    text = "def f(x):\n    return lambda i: Sum(lambda k=10 ** 15: x[i] * exp(k * x[i]))"
+    operator = tofu.parse(text).bind({"x": (3,)})
+    message = "the values of index variables in 'f' would take 8,000,000,000,000,000 bytes, and this machine"
+    with pytest.raises(ExecutionError, match=message):
+        operator.compute({"x": np.ones(3)})
