@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import count
 
@@ -83,7 +83,7 @@ def gradient_term(extents: KnownExtents, site: Site) -> GradientTerm:
         positions,
         site.output_variables,
         tuple(names[len(site.output_variables) :]),
-        Ranges(sizes, extents.canonical),
+        Ranges(sizes, extents.canonical, tuple(_divisors(element, plain))),
         lambda base: f"{base}#fresh{next(numbers)}",
         site.conditions,
     )
@@ -96,6 +96,13 @@ def gradient_term(extents: KnownExtents, site: Site) -> GradientTerm:
     constant = (index for index in element.indices if isinstance(index, Expression))
     local = bool(site.conditions) and not all(map(variable_names, constant))
     return GradientTerm(positions, body, (*free, *found.fresh), named_after, local)
+
+
+def _divisors(element: Element, plain: Ranges) -> Iterator[Polynomial]:
+    """Yield what indices are divided by."""
+    for node in walk(element):
+        if isinstance(node, Binary) and node.operator in ("//", "%"):
+            yield plain.polynomial(node.right)
 
 
 @dataclass(slots=True)

@@ -16,7 +16,7 @@ positions; what cannot be solved remains as a guard. A variable that no equation
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ...tdl.ast import Binary, Binder, Element, Expression, Number, Variable
 from ...tdl.traverse import Node, substitute, walk
@@ -331,7 +331,7 @@ class _Solver:
         name = self.new_name(base)
         self.unknown.append(name)
         self.found.fresh.append(Binder(name, expression(extent)))
-        self.ranges = Ranges({**self.ranges.extents, name: extent}, self.ranges.canonical)
+        self.ranges = replace(self.ranges, extents={**self.ranges.extents, name: extent})
         return Polynomial.atom(Variable(name))
 
     def compare(self) -> None:

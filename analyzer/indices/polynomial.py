@@ -91,19 +91,25 @@ class Polynomial:
         return Polynomial.of(found) if found else None
 
     def divide(self, divisor: Polynomial) -> tuple[Polynomial, Polynomial]:
-        """Return quotient and rest: the terms that a divisor of one term divides exactly, and all others."""
-        if len(divisor.terms) != 1:
-            return (_ONE, _ZERO) if self.terms == divisor.terms else (_ZERO, self)
-        (monomial, c), *_ = divisor.terms.items()
-        whole: list[tuple[Monomial, int]] = []
-        rest: list[tuple[Monomial, int]] = []
-        for factors, coefficient in self.terms.items():
-            left = _without(factors, monomial)
-            if left is None or coefficient % c:
-                rest.append((factors, coefficient))
+        """Return quotient and rest, which has no term that the divisor's leading one divides exactly."""
+        leading = max(divisor.terms, key=_degree)
+        c = divisor.terms[leading]
+        whole, rest, left = _ZERO, _ZERO, self
+        while left.terms:
+            factors, coefficient = next(iter(left.terms.items()))
+            others = _without(factors, leading)
+            if others is None or coefficient % c:
+                term = Polynomial({factors: coefficient})
+                rest, left = rest + term, left - term
             else:
-                whole.append((left, coefficient // c))
-        return Polynomial.of(whole), Polynomial.of(rest)
+                term = Polynomial({others: coefficient // c})
+                whole, left = whole + term, left - term * divisor
+        return whole, rest
+
+
+def _degree(monomial: Monomial) -> tuple[int, list[tuple[int, str]]]:
+    """Return a rank that is higher for products of more atoms, whatever both are multiplied by."""
+    return len(monomial), [_order(atom) for atom in monomial]
 
 
 def _lift(value: Polynomial | int) -> Polynomial:
@@ -133,9 +139,17 @@ class Ranges:
 
     extents: Mapping[str, Polynomial]
     canonical: Canonical = _as_it_is
+    divisors: tuple[Polynomial, ...] = ()
+    """Divisors of the description, which binding refuses unless they are positive."""
+
+    def positive(self, size: Polynomial) -> bool:
+        """Return whether a size is known to be positive wherever there is something to index."""
+        return is_positive(size) or size in self.divisors
 
     def nonnegative(self, polynomial: Polynomial) -> bool:
         """Return whether the polynomial is provably >= 0 for all sizes; False if that is not known."""
+        if polynomial in self.divisors:
+            return True
         lowest = self.bound(polynomial, upper=False)
         return lowest is not None and self._size_nonnegative(lowest)
 
@@ -179,7 +193,7 @@ class Ranges:
                 return self.extents[name] - 1 if upper else _ZERO
             case Binary("//", left, right):
                 dividend, divisor = self.polynomial(left), self.polynomial(right)
-                if not is_positive(divisor) or not self.nonnegative(dividend):
+                if not self.positive(divisor) or not self.nonnegative(dividend):
                     return None
                 if not upper:
                     return _ZERO
@@ -187,7 +201,8 @@ class Ranges:
                 return None if highest is None else _floor_divide(highest, divisor)
             case Binary("%", _, right):
                 divisor = self.polynomial(right)
-                if not _plainly_nonnegative(self.canonical(divisor)) or (upper and not is_positive(divisor)):
+                known = self.positive(divisor)
+                if not known and (upper or not _plainly_nonnegative(self.canonical(divisor))):
                     return None
                 return divisor - 1 if upper else _ZERO
             case _:
@@ -257,7 +272,7 @@ class Ranges:
         match tuple(rest.terms.items()):
             case (((Binary("//", inner, text),), 1),):
                 first = self.polynomial(text)
-                if is_positive(first) and is_positive(divisor):
+                if self.positive(first) and self.positive(divisor):
                     return whole + self.quotient(self.polynomial(inner), first * divisor)
         return whole + Polynomial.atom(Binary("//", expression(rest), expression(divisor)))
 

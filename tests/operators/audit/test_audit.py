@@ -12,6 +12,7 @@ import pytest
 
 import tofu
 from tofu import tdl
+from tofu.analyzer.adjoint import adjoint
 from tofu.analyzer.audit.finding import Check, Grade, Verdict
 from tofu.errors import ShapeError
 from tofu.operators.audit import Audit
@@ -54,6 +55,16 @@ def test_claims_about_divisors_whose_sign_depends_on_shapes_hold() -> None:
     report = tofu.audit(patches, shapes={"x": (4, 5)})
     assert not report.refuted
     assert {each.variable for each in patches.bind({"x": (4, 5)}).strategies} == {"k", "p"}
+
+
+def test_gradients_of_such_divisors_sum_over_few_positions() -> None:
+    """The quotient and the remainder are inverted, so nothing is searched for."""
+    rows = tofu.parse(
+        "def rows(x):\n"
+        "    return lambda p=x.shape[0] * (x.shape[1] - 2): x[p // (x.shape[1] - 2), p % (x.shape[1] - 2)]"
+    )
+    (gradient,) = adjoint(rows.description({"x": (4, 5)}), "x")
+    assert "Sum" not in tdl.format(gradient)
 
 
 def test_counterexample_is_the_smallest_and_complete() -> None:
