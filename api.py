@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
@@ -17,7 +16,7 @@ from .dataflow.symbol import Symbol
 from .dataflow.training import training_graph
 from .errors import DataError, GraphError, MachineError, PlanError
 from .machines.machine import Machine
-from .machines.machine_file import load_machine
+from .machines.machine_file import machine_of
 from .models.torch_module import is_module, of_module
 from .partitioner import (
     Fitting,
@@ -68,6 +67,7 @@ from .runtime.memory_limit import shortfall
 from .runtime.run_settings import RunSettings
 from .simulator.simulate import simulate
 from .simulator.times import task_times
+from .support.checked_argument import path_of
 
 if TYPE_CHECKING:
     import networkx
@@ -152,7 +152,7 @@ def partition(
     no plan is found that fits `memory`. Raises MachineError for a bad machine or if
     `memory` is not an amount of memory. Raises GraphError for a malformed graph.
     """
-    found = load_machine(machine) if isinstance(machine, str) else machine
+    found = None if machine is None else machine_of(machine)
     limit = parse_limit(memory, "memory", found)
     if found is not None and isinstance(workers, int):
         found.check_workers(workers)
@@ -212,7 +212,7 @@ def _search_within(
     if settings.objective != "step-time":
         return found
     assert settings.machine is not None
-    machine = load_machine(settings.machine) if isinstance(settings.machine, str) else settings.machine
+    machine = machine_of(settings.machine)
     of_bytes = replace(settings, objective="bytes", machine=None)
     timed = [
         _timed(graph, each, machine)
@@ -296,7 +296,7 @@ def frontier(
     require_graph(graph)
     if cost_model not in COST_MODELS:
         raise PlanError(f"there is no cost model {cost_model!r}; there are: {', '.join(COST_MODELS)}")
-    found = load_machine(machine) if isinstance(machine, str) else machine
+    found = machine_of(machine)
     found.check_workers(workers)
     limit = parse_limit(memory, "memory", found)
 
@@ -334,7 +334,7 @@ def place(
     from .partitioner.methods.placement.from_networkx import from_networkx
     from .partitioner.methods.placement.place_graph import place_graph
 
-    found = load_machine(machine) if isinstance(machine, str) else machine
+    found = machine_of(machine)
     if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
         raise PlanError(f"the number of workers is {workers!r}; give a positive number")
     limit = parse_limit(memory, "memory", found)
@@ -530,5 +530,5 @@ def _arrival_log(
     """Return the log of the order in which gradients arrive: to be written, or to be replayed."""
     if arrivals is not None and replay is not None:
         raise DataError("a run cannot log arrivals and replay them; leave out `arrivals` or `replay`")
-    path = replay if arrivals is None else arrivals
-    return None if path is None else ArrivalLog(Path(path), replay is not None)
+    name, path = ("replay", replay) if arrivals is None else ("arrivals", arrivals)
+    return None if path is None else ArrivalLog(path_of(path, name, DataError), replay is not None)

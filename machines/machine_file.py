@@ -12,6 +12,7 @@ docs/machines.md lists all entries.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -22,6 +23,7 @@ from typing import Any
 
 from ..dataflow.element_types import MIXED, UNIFORM
 from ..errors import MachineError
+from ..support.checked_argument import require
 from ..support.strict_documents import parse_yaml, read_document
 from ..support.wording import alternatives
 from .device_kind import DeviceKind
@@ -46,6 +48,11 @@ LINK_LIMIT = 1 << 16
 _SEVERAL = re.compile(r"([0-9]{1,4})x-(.+)")
 
 
+def machine_of(machine: str | Machine) -> Machine:
+    """Return a machine; load it if it is a name. Raises MachineError as `load_machine`."""
+    return machine if isinstance(machine, Machine) else load_machine(machine)
+
+
 def load_machine(name: str) -> Machine:
     """Load a preset by its name, or else a machine file by its path.
 
@@ -53,13 +60,15 @@ def load_machine(name: str) -> Machine:
     profile next to the file, if there is one. Raises MachineError if a file does not exist, is malformed, or
     has times of another machine; the message names the place in it.
     """
+    fits = isinstance(name, str)
+    require(fits, name, "machine", "the name of a preset or of a machine file", MachineError)
     if name in PRESETS:
         return decode_machine(_preset(name))
     joined = _SEVERAL.fullmatch(name)
     if joined is not None and joined[2] in PRESETS:
         return several(load_machine(joined[2]), int(joined[1]))
     path = Path(name)
-    if not path.suffix and not path.exists():
+    if not path.suffix and not os.path.exists(path):
         raise MachineError(
             f"there is neither a preset nor a machine file named {name!r}{alternatives(name, PRESETS)}"
         )

@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar, overload
 from .. import tdl
 from ..analyzer.strategies.automatic_stages import with_stages
 from ..errors import DescriptionError, OperatorError
+from ..support.checked_argument import path_of
 from ..support.opened_files import open_regular
 from ..support.wording import suggestion
 from ..tdl import Max, Min, Opaque, Prod, Reducer, Sum, ast
@@ -105,7 +106,7 @@ def load(
     Takes what `parse` takes. Raises as `parse` does, and DescriptionError for a file that cannot be read.
     """
     try:
-        with open_regular(path) as file:
+        with open_regular(path_of(path, "path", DescriptionError)) as file:
             data = file.read(MAX_BYTES + 1)
     except OSError as error:
         raise DescriptionError(f"the description file {path} cannot be read: {error.strerror}") from None

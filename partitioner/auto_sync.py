@@ -12,7 +12,7 @@ from ..dataflow.graph import Graph
 from ..dataflow.validate import validate
 from ..errors import PlanError
 from ..machines.machine import Machine
-from ..machines.machine_file import load_machine
+from ..machines.machine_file import machine_of
 from .lowering.lowering import lower
 from .methods.method import Method, register
 from .methods.simulated import SimulatedSearch
@@ -64,7 +64,7 @@ def auto(graph: Graph, workers: int, machine: Machine | str) -> AutoSync:
     require_graph(graph)
     require_workers(workers)
     validate(graph)
-    found = load_machine(machine) if isinstance(machine, str) else machine
+    found = machine_of(machine)
     merged = found.profile is None
     searched = search_strategies(graph, workers, found, lower, merged=merged)
     best = searched.best

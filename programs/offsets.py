@@ -21,6 +21,11 @@ Integers = npt.NDArray[np.int64]
 
 ALIGNMENT_BYTES = 64
 ACCEPTED_WASTE = 0.02
+"""The share of the lower bound that may be wasted if there are many buffers."""
+
+FEW_BUFFERS = 512
+"""Up to this number of buffers all heuristics are tried as long as any memory is wasted."""
+
 _UNLIMITED = int(np.iinfo(np.int64).max // 2)
 
 
@@ -28,14 +33,15 @@ def place(sizes: Integers, births: Integers, deaths: Integers, enough: int = 0) 
     """Return the buffers' offsets and the size of the arena that holds them, in the unit of `sizes`.
 
     Buffer `i` is live from tick `births[i]` to `deaths[i]`, both included. Buffers that are live at a common
-    tick get disjoint memory. The time is linear in the number of buffers. As long as a heuristic wastes more
-    than `ACCEPTED_WASTE` over the lower bound, a slower one is tried, whose time is multiplied by the number
-    of buffers live at once. An arena of `enough` is not made smaller.
+    tick get disjoint memory. The time is linear in the number of buffers. As long as a heuristic wastes
+    memory, a slower one is tried, whose time is multiplied by the number of buffers live at once. Of more
+    than `FEW_BUFFERS`, a waste of `ACCEPTED_WASTE` is accepted. An arena of `enough` is not made smaller.
     """
     if not len(sizes):
         return np.zeros(0, np.int64), 0
     offsets, arena = in_order_of_time(sizes, births, deaths)
-    accepted = max(live_sizes(sizes, births, deaths).max() * (1 + ACCEPTED_WASTE), enough)
+    waste = ACCEPTED_WASTE if len(sizes) > FEW_BUFFERS else 0
+    accepted = max(live_sizes(sizes, births, deaths).max() * (1 + waste), enough)
     for slower in (largest_first, largest_area_first):
         if arena <= accepted:
             break

@@ -11,10 +11,12 @@ replicas in the order in which their gradients were applied:
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 from ..dataflow.rewrites.arrivals import ARRIVALS, Arriving, arriving
 from ..errors import DataError, PlanError
+from ..support.saved_files import save_whole
 from ..support.strict_documents import parse_json, read_bounded
 from .executor import Executor
 
@@ -57,7 +59,9 @@ class ArrivalLog:
             with self.path.open("a") as file:
                 file.write(f"{json.dumps(order)}\n")
         except OSError as error:
-            raise self._unwritten(error) from error
+            raise DataError(
+                f"cannot write the log of arrivals {str(self.path)!r}: {error.strerror}"
+            ) from error
 
     def _begin(self, executor: Executor, rows: tuple[Arriving, ...], step: int) -> None:
         """Read the file; let it end before iteration `step` if it is to be written."""
@@ -67,7 +71,7 @@ class ArrivalLog:
         head = json.dumps({"arrivals": VERSION, "gradients": names, "workers": workers})
         if self.replays or step:
             self._orders = self._read(head, len(rows), workers)
-        elif self.path.exists():
+        elif os.path.exists(self.path):
             raise DataError(
                 f"there is a file {str(self.path)!r} already; replay it, or log arrivals to another file"
             )
@@ -78,10 +82,8 @@ class ArrivalLog:
                     "were run before; continue with the log that this run began"
                 )
             lines = [head, *(json.dumps(order) for order in self._orders[:step])]
-            try:
-                self.path.write_text("".join(f"{line}\n" for line in lines))
-            except OSError as error:
-                raise self._unwritten(error) from error
+            text = "".join(f"{line}\n" for line in lines)
+            save_whole(self.path, text.encode(), "the log of arrivals", DataError)
         self._head = head
 
     def _read(self, head: str, rows: int, workers: int) -> list[list[list[int]]]:
@@ -107,9 +109,6 @@ class ArrivalLog:
                 )
             found.append(order)
         return found  # type: ignore[return-value]
-
-    def _unwritten(self, error: OSError) -> DataError:
-        return DataError(f"the log of arrivals {str(self.path)!r} cannot be written: {error.strerror}")
 
 
 def _is_order(order: object, rows: int, workers: int) -> bool:

@@ -17,6 +17,7 @@ from ..machines.profile import AnyHost, EngineTimes, MeasuredTime, Profile, Size
 from ..machines.profile_file import profile_path, save_profile
 from ..machines.write_machine import save_machine
 from ..programs.program import PartitionedGraph
+from ..support.checked_argument import path_of
 from .instruction_times import ProgramTimes, ProgramWork, Work, measure_instructions
 from .numpy_engine import default_threads
 from .processor import host, machine_name, measure_processor
@@ -127,7 +128,7 @@ def measure(
     Raises MachineError if the file or its profile is that of another machine or version, and ExecutionError
     if there is no card or a program cannot run here.
     """
-    profiler = Profiler(Path(path), hardware_of(device), rounds=rounds)
+    profiler = Profiler(path_of(path, "path", MachineError), hardware_of(device), rounds=rounds)
     for program in programs:
         profiler.add(program)
     return profiler.machine

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..dataflow.graph import Graph
 from ..machines.machine import Machine
-from ..machines.machine_file import load_machine
+from ..machines.machine_file import machine_of
 from .times import NANOSECONDS, task_times
 
 
@@ -16,7 +16,7 @@ def operation_seconds(graph: Graph, machine: Machine | str) -> dict[str, dict[st
     `machine` is a preset's name, a file or a Machine. Times are measured, fitted or estimated, as those of a
     simulation. Raises MachineError as `simulate`.
     """
-    found = load_machine(machine) if isinstance(machine, str) else machine
+    found = machine_of(machine)
     workers = len(found.devices_of(len(found.worker_devices) or len(found.devices)))
     kinds: dict[str, int] = {}
     for worker, device in enumerate(found.devices_of(workers)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..errors import MachineError
 from ..machines.machine import Machine
-from ..machines.machine_file import load_machine
+from ..machines.machine_file import machine_of
 from ..programs.messages import Messages
 from ..programs.program import PartitionedGraph
 from ..programs.schedule import Schedule
@@ -34,7 +34,7 @@ def simulate(
     Raises MachineError for a bad machine or profile, or if the machine has too few devices or does not say
     how fast they are, and for messages on a machine whose profile has the times of whole transfers.
     """
-    found = load_machine(machine) if isinstance(machine, str) else machine
+    found = machine_of(machine)
     found.check_workers(program.workers)
     if messages is not None and found.profile is not None:
         raise MachineError(

@@ -19,7 +19,7 @@ from typing import TypeVar
 from ..dataflow.graph import Graph
 from ..errors import PlanError
 from ..machines.machine import Machine
-from ..machines.machine_file import load_machine
+from ..machines.machine_file import machine_of
 from ..programs.parts import Holding, Task
 from ..support.gc_pause import gc_paused
 from ..support.wording import alternatives, counted
@@ -81,7 +81,7 @@ class Simulation:
 
         Raises PlanError for tasks, holdings or copies that do not fit, and MachineError as `tofu.simulate`.
         """
-        found = load_machine(machine) if isinstance(machine, str) else machine
+        found = machine_of(machine)
         found.check_workers(workers)
         self._graph = graph
         self._machine = found

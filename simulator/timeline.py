@@ -7,11 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
-from pathlib import Path
 
 from ..dataflow.graph import Graph
+from ..errors import TofuError
 from ..machines.machine import Machine
 from ..programs.program import Lane, PartitionedGraph
+from ..support.checked_argument import path_of
 from ..support.notebook_display import NotebookDisplay
 from ..support.saved_files import save_whole
 from .deciding_path import deciding_path
@@ -220,7 +221,7 @@ class Timeline(NotebookDisplay):
 
         Raises TofuError if the file cannot be written.
         """
-        save_whole(Path(path), trace_of(self.lanes), "the trace")
+        save_whole(path_of(path, "path", TofuError), trace_of(self.lanes), "the trace")
 
     def _spans(self) -> Iterable[tuple[int, LaneSpan, Sequence[int]]]:
         """Yield the last job of each span, the span, and the directions of links that it occupies."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from numbers import Integral
+from os import PathLike, fspath
+from pathlib import Path
 from typing import SupportsFloat
 
 from ..errors import TofuError
@@ -13,6 +15,13 @@ def require(fits: bool, value: object, name: str, expected: str, error: type[Tof
     """Raise `error` unless an argument fits; `expected` says in words what does."""
     if not fits:
         raise error(f"{name} is {repr(value)[:60]} ({type(value).__name__}); give {expected}")
+
+
+def path_of(value: object, name: str, error: type[TofuError]) -> Path:
+    """Return the path that an argument names; raise `error` if it is neither a text nor a path."""
+    fits = isinstance(value, str) or (isinstance(value, PathLike) and isinstance(fspath(value), str))
+    require(fits, value, name, "the name of a file", error)
+    return Path(value)  # type: ignore[arg-type]
 
 
 def is_number(value: object) -> bool:

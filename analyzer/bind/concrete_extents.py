@@ -65,15 +65,18 @@ def output_shapes(analysis: Analysis, found: Mapping[str, int]) -> tuple[Shape, 
 
 
 def check_divisors(analysis: Analysis, shapes: Mapping[str, Shape], found: Mapping[str, int]) -> None:
-    """Raise ShapeError for an extent that divides by 0, and for an index that does if it indexes anything."""
+    """Raise ShapeError for a divisor that is not positive; in an index, if that indexes anything.
+
+    Divisors that are negative for all shapes have been negated, together with their dividends.
+    """
     if not analysis.divisors:
         return
     values = analysis.divisor_values.integers(analysis.extents_of(shapes))
     for value, divisor in zip(values, analysis.divisors, strict=True):
-        if value == 0 and all(found[name] for name in divisor.enclosing):
+        if value <= 0 and all(found[name] for name in divisor.enclosing):
             raise ShapeError(
-                f"{analysis.description.name}: {divisor.place} divides by {divisor.value}, which is 0 for "
-                f"{_listed(shapes)}; use larger shapes"
+                f"{analysis.description.name}: {divisor.place} divides by {divisor.value}, "
+                f"which is {value} for {_listed(shapes)}; use larger shapes"
                 f"{shown(analysis.description, divisor.span, 'divided here')}"
             )
 

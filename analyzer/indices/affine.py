@@ -326,12 +326,9 @@ def _bits(number: sympy.Expr) -> int:
 
 
 def _divisor(description: ast.Description, node: ast.Expression, divisor: sympy.Expr) -> sympy.Expr:
-    """Return the divisor, if its sign is certain."""
+    """Return the divisor. If its sign depends on shapes, it is positive, which binding checks."""
     if divisor == 0:
         raise error_at(description, node.span, "division by zero")
-    if not any(sign(divisor)):
-        reason = "the sign of this divisor depends on shapes: use a number or a product of extents"
-        raise error_at(description, node.span, reason)
     return divisor
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -17,35 +16,16 @@ from threadpoolctl import threadpool_info
 
 from benchmarks.machine import described
 from benchmarks.record import keep
-from tofu.errors import TofuError
 
-from .apart import Report, Row, apart
+from .apart import Row, apart
 from .catalogue import OUTSIDERS
 from .checks import check
-from .outsider import Outsider
 from .peer import missing, torch
 from .speed import race
 from .table import check_head, check_line, race_head, race_line, summary
 
 SECONDS = {"checks": 120, "speed": 60}
 """Work that takes longer is stopped."""
-
-
-def refusal(outsider: Outsider) -> str | None:
-    """Return why Tofu refuses the description, if it does."""
-    try:
-        outsider.operator.bind(outsider.shapes(outsider.small), **outsider.attributes(outsider.small))
-    except TofuError as error:
-        return str(error).partition("\n")[0]
-    return None
-
-
-def examined(outsider: Outsider, work: Callable[[Report], None], seconds: float) -> Row:
-    """Return the findings about one operator, made in a separate process."""
-    refused = refusal(outsider)
-    if refused is not None:
-        return {"cannot_be_said": refused}
-    return apart(work, seconds)
 
 
 def kept(path: Path | None) -> dict[str, dict[str, Row]]:
@@ -80,7 +60,7 @@ def main() -> None:
         print(head())
         for name in arguments.only:
             job = partial(work, OUTSIDERS[name], arguments.seed)
-            results.setdefault(name, {})[stage] = examined(OUTSIDERS[name], job, SECONDS[stage])
+            results.setdefault(name, {})[stage] = apart(job, SECONDS[stage])
             print(line(name, results[name][stage]), flush=True)
             keep({**described(), **libraries(), "seed": arguments.seed, "results": results}, arguments.save)
     done = [stage for stage, *_ in stages]

@@ -1,6 +1,6 @@
 """Operators that read beyond a border: around to the other side, mirrored, or the border itself.
 
-An index that is clamped or mirrored cannot be said in TDL; `where` chooses between affine ones instead.
+Clamped and mirrored indices stand in two ways: as such, and as `where` between affine ones.
 """
 
 from __future__ import annotations

@@ -75,9 +75,6 @@ class Outsider:
     kinds: Mapping[str, Kind]
     """By tensor, what it holds if not any numbers."""
 
-    unsayable: str
-    """A part of the message by which Tofu refuses the description; empty if it can be described."""
-
     @property
     def name(self) -> str:
         return self.text.strip().removeprefix("def ").partition("(")[0]
@@ -119,7 +116,6 @@ def written(
     small: Sizes,
     large: Sizes,
     kinds: Mapping[str, Kind] = MappingProxyType({}),
-    unsayable: str = "",
 ) -> Callable[[Callable[..., Any]], Outsider]:
     """Put a description before the function that computes the same in PyTorch."""
-    return lambda peer: Outsider(text, peer, small, large, kinds, unsayable)
+    return lambda peer: Outsider(text, peer, small, large, kinds)

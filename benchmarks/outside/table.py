@@ -72,8 +72,7 @@ def _pass(row: Row | None) -> str:
 
 def _trouble(row: Row) -> str:
     """Everything that is not as it should be."""
-    found = [f"cannot be said: {row['cannot_be_said']}"] if "cannot_be_said" in row else []
-    found += [f"stopped: {row['stopped']}, in {row.get('doing', 'preparation')}"] if "stopped" in row else []
+    found = [f"stopped: {row['stopped']}, in {row.get('doing', 'preparation')}"] if "stopped" in row else []
     found += [
         f"{title} differs" for title in DISTANCES if isinstance(row.get(title), float) and row[title] > FINE
     ]

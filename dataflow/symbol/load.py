@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ...errors import GraphError, TofuError
+from ...support.checked_argument import path_of
 from ...support.opened_files import read_regular
 from ...support.strict_documents import JSON_LIMIT_BYTES
 from .serialize import read_json
@@ -14,7 +15,7 @@ from .symbol import Symbol
 def load(path: str | Path) -> Symbol:
     """Load the symbol in a file. Raises GraphError for one that is missing or malformed."""
     try:
-        text = read_regular(Path(path), JSON_LIMIT_BYTES).decode("utf-8")
+        text = read_regular(path_of(path, "path", GraphError), JSON_LIMIT_BYTES).decode("utf-8")
     except OSError as error:
         raise GraphError(f"the graph file {path} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:

@@ -8,6 +8,7 @@ from typing import Any, Self, TypeVar
 
 from ...analyzer.indices.region import Shape
 from ...errors import GraphError, ShapeError, TofuError
+from ...support.checked_argument import path_of
 from ...support.saved_files import save_whole
 from ...support.wording import alternatives
 from ..node import Entry, Node, auxiliary_variables
@@ -121,7 +122,8 @@ class Symbol(SymbolArithmetic):
 
     def save(self, path: str | Path, *, dialect: str = "0.11") -> None:
         """Write the symbol to a file that MXNet and `tofu.sym.load` read; see `tojson`. Raises GraphError."""
-        save_whole(Path(path), self.tojson(dialect=dialect).encode(), "the graph file", GraphError)
+        text = self.tojson(dialect=dialect)
+        save_whole(path_of(path, "path", GraphError), text.encode(), "the graph file", GraphError)
 
     def _only_node(self) -> Node:
         nodes = {head.node for head in self.heads}

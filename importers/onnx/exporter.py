@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from ...dataflow.symbol.shapes import Table, complete, infer_symbol
 from ...errors import DataError, GraphError, OperatorError
 from ...operators.library import registry
 from ...support.atomic_files import write_whole
+from ...support.checked_argument import path_of
 from .compose import KIND, SAME
 from .graph import MOST_BYTES
 from .importer import require_onnx
@@ -67,7 +67,7 @@ def export_onnx(
     if model.ByteSize() > MOST_BYTES:
         raise DataError(f"the model takes {model.ByteSize():,} bytes, but an ONNX file holds {MOST_BYTES:,}")
     try:
-        write_whole(Path(path), model.SerializeToString())
+        write_whole(path_of(path, "path", DataError), model.SerializeToString())
     except OSError as error:
         raise DataError(f"the ONNX file {path} cannot be written: {error.strerror}") from error
 

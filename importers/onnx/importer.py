@@ -17,6 +17,7 @@ from ...dataflow.symbol import Symbol
 from ...dataflow.symbol.compose import variable
 from ...errors import GraphError, TofuError
 from ...operators.operator import Operator
+from ...support.checked_argument import path_of
 from . import elementwise, layers, moves, recurrent, reductions, resizing
 from .compose import outputs
 from .folding import FOLDS, fold
@@ -95,10 +96,10 @@ def read_onnx(
     `batch` is the extent of first dimensions that are open otherwise.
     """
     require_onnx()
-    path = None if isinstance(model, bytes) else Path(model)
-    proto = read_model(model if isinstance(model, bytes) else Path(model))
+    source = model if isinstance(model, bytes) else path_of(model, "model", GraphError)
+    proto = read_model(source)
     with NameScope(), Constants(Names()) as constants:
-        folder = None if path is None else path.parent
+        folder = source.parent if isinstance(source, Path) else None
         return _Importer(proto, folder, shapes, operators, batch, constants).run()
 
 

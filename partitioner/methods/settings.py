@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from ...dataflow.graph import Graph
 from ...errors import PlanError
 from ...machines.machine import Machine
-from ...machines.machine_file import load_machine
+from ...machines.machine_file import machine_of
 from ...simulator.times import task_times
 from ..plans.sampling import Sampling
 from ..plans.space import Space, parse_feed
@@ -117,7 +117,7 @@ class SearchSettings:
 
     def known_machine(self) -> Machine | None:
         """Return the machine, read if it is a name or a file. Raises MachineError for a bad one."""
-        return load_machine(self.machine) if isinstance(self.machine, str) else self.machine
+        return None if self.machine is None else machine_of(self.machine)
 
     def simulated_machine(self, workers: int) -> Machine:
         """Return the machine on which a method simulates.

@@ -11,6 +11,7 @@ from pathlib import Path
 from ...dataflow.graph import Graph
 from ...errors import GraphError, PlanError
 from ...machines.machine import WORKER_LIMIT
+from ...support.checked_argument import path_of
 from ...support.notebook_display import NotebookDisplay
 from ..costs.movement import Movements
 from ..costs.plan_bytes import Contribution, count, count_bytes
@@ -63,13 +64,13 @@ class Plan(PlanRecord, NotebookDisplay):
     def save(self, path: str | Path) -> None:
         """Write a plan file; the same plan gives the same bytes. Raises PlanError if that fails."""
 
-        write_plan(self, Path(path))
+        write_plan(self, path_of(path, "path", PlanError))
 
     @classmethod
     def load(cls, path: str | Path) -> Plan:
         """Read a plan file. Raises PlanError if it is not one. `verify` checks the plan against a graph."""
 
-        return read_plan(Path(path), cls)
+        return read_plan(path_of(path, "path", PlanError), cls)
 
     def to_dtensor(self, mesh: NamedMesh | Mapping[str, int]) -> Translation[Placements]:
         """Say the plan as placements of `torch.distributed.tensor`, and name what these cannot say.

@@ -13,6 +13,7 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
+from ...support.gc_pause import gc_paused
 from ..advice import CHARACTERS, COMPARISONS, syntax_hint
 from ..ast import Description, Expression, Lambda, Span
 from ..checks.checker import check
@@ -51,6 +52,7 @@ def parse(
     return parse_all(text, origin, first_line, bounded=bounded, callables=callables)[-1]
 
 
+@gc_paused()
 def parse_all(
     text: str,
     origin: str = "<string>",

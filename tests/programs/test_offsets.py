@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tofu.programs.offsets import (
+    FEW_BUFFERS,
     Integers,
     in_order_of_time,
     largest_area_first,
@@ -68,3 +69,14 @@ def test_areas_are_compared_if_sizes_alone_waste_memory() -> None:
     assert largest_first(sizes, births, deaths)[1] == 256
     assert largest_area_first(sizes, births, deaths)[1] == 192
     assert place(sizes, births, deaths)[1] == 192
+
+
+def test_few_buffers_waste_no_memory_that_a_slower_heuristic_saves() -> None:
+    """Of many buffers a small waste is accepted."""
+    sizes, births, deaths = (np.array(v) for v in ([100, 100, 200, 19600], [0, 1, 2, 2], [1, 3, 3, 3]))
+    assert in_order_of_time(sizes, births, deaths)[1] == 20000
+    assert place(sizes, births, deaths)[1] == 19900
+    later = np.full(FEW_BUFFERS, 4)
+    many = np.append(sizes, np.ones_like(later)), np.append(births, later), np.append(deaths, later)
+    assert largest_first(*many)[1] == 19900
+    assert place(*many)[1] == 20000

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -93,6 +94,13 @@ def test_a_log_needs_a_plan_that_applies_gradients_as_they_arrive(tmp_path: Path
 def test_a_run_logs_or_replays() -> None:
     with pytest.raises(DataError, match="cannot log arrivals and replay them; leave out"):
         tofu.Module(NETWORK, [tofu.cpu(0)], arrivals="a", replay="b")
+
+
+@pytest.mark.parametrize("way", ["arrivals", "replay"])
+@pytest.mark.parametrize("name", [5, b"log", object(), "a" * 300, "a\0b", "/nowhere/log"])
+def test_names_that_no_file_has_are_refused(name: Any, way: str) -> None:
+    with pytest.raises(DataError, match=r"give the name of a file|cannot (read|write) the log of arrivals"):
+        trained(1, **{way: name})
 
 
 def test_files_that_do_not_fit_are_refused(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from ....dataflow.rewrites.encoders import NO_REWRITE, Rewrite
 from ....errors import MachineError, PlanError
 from ....machines.machine import WORKER_LIMIT, Machine
 from ....machines.machine_file import load_machine
+from ....support.checked_argument import path_of
 from ....support.document_place import DocumentPlace
 from ....support.placed_documents import read_placed
 from ....support.strict_documents import expect_keys, number_between, typed, typed_object
@@ -50,7 +51,7 @@ def read_strategy(path: Path, graph: Graph, workers: int, machine: Machine | Non
 
     Raises PlanError naming the file, the line and the entry that is wrong.
     """
-    path = Path(path)
+    path = path_of(path, "path", PlanError)
     if path.suffix in SUFFIXES:
         return read_autodist_text(path, graph, workers)
     document, place = read_placed(path, "strategy file")

@@ -6,9 +6,9 @@ import json
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from os import PathLike
-from pathlib import Path
 
 from ....errors import PlanError
+from ....support.checked_argument import path_of
 from ....support.notebook_display import NotebookDisplay
 from ....support.saved_files import save_whole
 
@@ -58,4 +58,4 @@ class Placement(NotebookDisplay):
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the placement as JSON, see `text`. Raises PlanError if it cannot be written."""
-        save_whole(Path(path), self.text.encode(), "the placement", PlanError)
+        save_whole(path_of(path, "path", PlanError), self.text.encode(), "the placement", PlanError)

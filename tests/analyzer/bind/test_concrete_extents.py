@@ -63,6 +63,13 @@ MESSAGES = {
         "use larger shapes",
         ["divided here"],
     ),
+    "an index divided by a difference that is negative": (
+        "lambda i=9: pad(a[i // (b.shape[0] - 3)], 0)",
+        {"a": (4,), "b": (1,)},
+        "f: the index of axis 0 of a divides by b.shape[0] - 3, which is -2 for a (4,), b (1,); "
+        "use larger shapes",
+        ["divided here"],
+    ),
     "an extent of 0 divided by itself": (
         "lambda i: pad(a[b.shape[0] // b.shape[0] + i], 0) + a[i]",
         {"a": (4,), "b": (0,)},

@@ -43,6 +43,19 @@ def test_claims_about_a_convolution_and_its_gradients_are_proven() -> None:
     assert found[Check.WHOLE, Verdict.TRIED] == 3
 
 
+def test_claims_about_divisors_whose_sign_depends_on_shapes_hold() -> None:
+    """Patches inside an image, in the order of `p`, which a difference of extents divides."""
+    patches = tofu.parse(
+        "def patches(x):\n"
+        "    return lambda k=9, p=(x.shape[0] - 2) * (x.shape[1] - 2): x[\n"
+        "        p // (x.shape[1] - 2) + k // 3, p % (x.shape[1] - 2) + k % 3\n"
+        "    ]"
+    )
+    report = tofu.audit(patches, shapes={"x": (4, 5)})
+    assert not report.refuted
+    assert {each.variable for each in patches.bind({"x": (4, 5)}).strategies} == {"k", "p"}
+
+
 def test_counterexample_is_the_smallest_and_complete() -> None:
     report = tofu.audit(MEAN, local_mean, {"data": (7, 4)})
     (finding,) = report.refuted
