@@ -22,6 +22,8 @@ CONSTANTS = {"zero": 0.0, "zeros": 0.0, "one": 1.0, "ones": 1.0}
 UNMARKED = frozenset({"ctx_group", "lr_mult", "wd_mult", "force_mirroring", "mirror_stage"})
 """Settings that MXNet accepts, and before 0.9 wrote, without the double underscores."""
 
+_OF_INPUTS = tuple(f"_{key}" for key in UNMARKED)
+
 
 def _check(settings: Mapping[str, object]) -> None:
     for key, value in settings.items():
@@ -75,10 +77,20 @@ def mark(key: str) -> str:
     return key if key.startswith("__") and key.endswith("__") else f"__{key}__"
 
 
+def names_setting(key: str) -> bool:
+    """Return whether old files mean a setting by this attribute, such as `lr_mult` or `weight_lr_mult`."""
+    return key in UNMARKED or key.endswith(_OF_INPUTS)
+
+
 def for_slot(settings: Mapping[str, str], slot: str) -> dict[str, str]:
     """Return the settings that an input's variable inherits, such as `__weight_lr_mult__` for a weight."""
+    return {**settings, **of_slot(settings, slot)}
+
+
+def of_slot(settings: Mapping[str, str], slot: str) -> dict[str, str]:
+    """Return the settings meant for one input: `__lr_mult__` for `__weight_lr_mult__` of a weight."""
     own = {f"__{slot}_{key}__": f"__{key}__" for key in UNMARKED}
-    return {**settings, **{own[key]: value for key, value in settings.items() if key in own}}
+    return {own[key]: value for key, value in settings.items() if key in own}
 
 
 def for_start(starts: Mapping[str, float], slot: str) -> dict[str, str]:

@@ -130,15 +130,15 @@ class Executor(Closeable):
         return self.outputs
 
     def backward(self, out_grads: Any = None, is_train: bool = True) -> None:
-        """Compute the gradients of the last forward pass into `grad_dict`.
+        """Compute the gradients of the last forward pass, or else of the arguments, into `grad_dict`.
 
-        That pass needs `is_train=True` if the symbol computes something else in training. `out_grads` are the
-        gradients of the outputs that are not losses, in order or by name; each of them is required. A list
-        with one for every output is accepted too; the entries of losses are ignored. Raises ExecutionError
-        if there was no such forward pass.
+        A pass with `is_train=True` is required if the symbol computes something else in training. `out_grads`
+        are the gradients of the outputs that are not losses, in order or by name; each of them is required. A
+        list with one for every output is accepted too; the entries of losses are ignored. Raises
+        ExecutionError if a pass is required and is not the last one, or if no gradient is asked for.
         """
-        if not self._executors or not _wanted(self._requests):
-            raise ExecutionError("backward needs forward before it, and a grad_req other than 'null'")
+        if not _wanted(self._requests):
+            raise ExecutionError("backward has no gradient to compute: every grad_req is 'null'")
         executor = self._executors[True] if self._ran_training else self._trained()
         heads = self._heads(executor)
         if heads:
@@ -157,9 +157,9 @@ class Executor(Closeable):
     ) -> Executor:
         """Return an executor for other shapes of some arguments.
 
-        Its arrays are the first elements of the arrays here, in the same memory. Raises ShapeError if an
-        array grows, unless `allow_up_sizing` lets it begin as zeros, and if the shape of an argument that is
-        not named changes, unless `partial_shaping`.
+        Its arrays are the first elements of the arrays here, in the same memory, also those of outputs.
+        Raises ShapeError if an array grows, unless `allow_up_sizing` lets it begin as zeros, and if the shape
+        of an argument that is not named changes, unless `partial_shaping`. Outputs may grow, and change.
         """
         made = _bound_to_zeros(self._symbol, self._devices, self._requests, kwargs, self._seed)
         for own, new in (
@@ -183,6 +183,10 @@ class Executor(Closeable):
                         f"'{name}' has shape {array.shape}, and {other.shape} is larger; bind the largest "
                         "shape first, or allow new arrays with allow_up_sizing=True"
                     )
+        made.outputs = [
+            _first_elements("an output", own, new.shape) if new.size <= own.size else new
+            for own, new in zip(self.outputs, made.outputs, strict=True)
+        ]
         return made
 
     def copy_params_from(
@@ -207,6 +211,7 @@ class Executor(Closeable):
         for executor in self._executors.values():
             executor.close()
         self._executors.clear()
+        self._ran_training = False
 
     def _run(self, is_train: bool, heads: Mapping[str, Any]) -> runtime.Executor:
         executor = self._executors.get(is_train)
@@ -220,7 +225,7 @@ class Executor(Closeable):
         return executor
 
     def _trained(self) -> runtime.Executor:
-        """Run the last pass again, in training. Raises ExecutionError if that would be another pass."""
+        """Run a pass in training on the arguments. Raises ExecutionError if the last one may differ."""
         executor = self._run(True, {}) if not self.aux_dict else None
         if executor is None or self._seed_names(executor):
             raise ExecutionError(

@@ -15,7 +15,7 @@ from ...operators.declare import parse
 from ...operators.library import registry
 from ...operators.operator import Operator
 from ..node import Entry, Node, auxiliary_variables, variable_node, visible_outputs
-from ..settings import UNMARKED, for_start
+from ..settings import for_slot, for_start, mark, names_setting, of_slot
 from .outputs import Outputs
 
 DESCRIPTION = "__description__"
@@ -129,9 +129,20 @@ def _read_node(fields: Any, nodes: list[Node], count: int) -> Node:
     slots = (*operator.arguments(attributes), *operator.auxiliary)
     if len(inputs) > len(slots):
         raise GraphError(f"{place} has {len(inputs)} inputs; {operator.name} takes {', '.join(slots)}")
+    for slot, source in zip(slots, inputs, strict=False):
+        _give(source.node, of_slot(text, slot))
+    settings = {key: value for key, value in text.items() if key.startswith("__")}
     for slot in slots[len(inputs) :]:
-        inputs.append(Entry(variable_node(f"{name}_{slot}", for_start(operator.starts, slot)), 0))
+        inherited = for_start(operator.starts, slot) | for_slot(settings, slot)
+        inputs.append(Entry(variable_node(f"{name}_{slot}", inherited), 0))
     return Node(name, operator, tuple(inputs), attributes, text, visible_outputs(operator, attributes))
+
+
+def _give(node: Node, settings: Mapping[str, str]) -> None:
+    """Give a variable that was read the settings that an operator states for it."""
+    if settings and node.is_variable:
+        assert isinstance(node.text, dict)
+        node.text.update(settings)
 
 
 def _read_operator(kind: str, text: dict[str, str], place: str) -> tuple[Operator, dict[str, str]]:
@@ -145,14 +156,20 @@ def _read_operator(kind: str, text: dict[str, str], place: str) -> tuple[Operato
 
 
 def _read_text(fields: Mapping[str, Any], place: str) -> dict[str, str]:
-    """Return the node's attributes under the key of its version: "attrs", "attr" and, oldest, "param"."""
+    """Return the node's attributes under the key of its version: "attrs", "attr" and, oldest, "param".
+
+    Versions before 0.9 wrote settings without underscores. No such file has a user's own operator, whose
+    attributes may have any name.
+    """
     text: dict[str, str] = {}
     for key in ("param", "attr", "attrs"):
         found = fields.get(key, {})
         if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
             raise GraphError(f"{place}: {key} must be an object whose values are text")
         text |= found
-    return {f"__{key}__" if key in UNMARKED else key: value for key, value in text.items()}
+    if DESCRIPTION in text:
+        return text
+    return {mark(key) if names_setting(key) else key: value for key, value in text.items()}
 
 
 def _read_entry(item: Any, nodes: list[Node], count: int, place: str) -> Entry:

@@ -125,7 +125,10 @@ class Module(BaseModule):
         shared_module: Any = None,
         grad_req: Any = "write",
     ) -> None:
-        """Take the shapes of a batch, `(name, shape)` each. Raises ShapeError if others do not follow."""
+        """Take the shapes of a batch, `(name, shape)` each. Raises ShapeError if others do not follow.
+
+        With `force_rebind`, parameters and what the optimizer keeps stay.
+        """
         if self.binded and not force_rebind:
             return
         if grad_req not in ("write", "null"):
@@ -139,6 +142,7 @@ class Module(BaseModule):
         self._param_shapes = dict(zip(self.symbol.list_arguments(), arguments, strict=True))
         self._aux_shapes = dict(zip(self._aux_names, states, strict=True))
         kept = self.get_params() if self.binded and self.params_initialized else None
+        updated = self.optimizer_states() if self.binded and self._executor is not None else None
         if self.binded:
             self.close()
         self._module = tofu.Module(self.symbol, self._context, seed=current_seed())
@@ -153,8 +157,15 @@ class Module(BaseModule):
             self.init_params()
         if self.optimizer_initialized:
             self._bind_training()
+            if updated is not None and self._executor is not None:
+                self.set_optimizer_states(updated)
         if shared_module is not None and shared_module.params_initialized:
             self.set_params(*shared_module.get_params())
+
+    def reshape(self, data_shapes: Any, label_shapes: Any = None) -> None:
+        """Bind to batches of other shapes; everything else stays as it is."""
+        self._bound("reshape")
+        self.bind(data_shapes, label_shapes, self.for_training, self.inputs_need_grad, force_rebind=True)
 
     def init_params(
         self,

@@ -36,6 +36,10 @@ class RNNParams:
             self._params[full] = sym.Variable(full, **settings)
         return self._params[full]
 
+    def include(self, other: RNNParams) -> None:
+        """Count the variables of another object among these."""
+        self._params |= other._params
+
 
 class BaseRNNCell(ABC):
     """A time step, `output, states = cell(inputs, states)`; steps are counted from `reset`."""
@@ -127,6 +131,14 @@ class BaseRNNCell(ABC):
             return []
         several = [(product, kind) for product in ("i2h", "h2h") for kind in ("weight", "bias")]
         return [pair for pair in several if f"{self._prefix}{pair[0]}_{pair[1]}" in args]
+
+    def _get_activation(
+        self, inputs: Symbol, activation: str | Callable[..., Symbol], **settings: Any
+    ) -> Symbol:
+        """Apply an activation by name, or a function on symbols. Cells that scripts derive call this."""
+        if callable(activation):
+            return activation(inputs, **settings)
+        return sym.of(sym.Activation(inputs, act_type=activation, **settings))
 
     def node(self, operator: str, role: str, *operands: Symbol, **attributes: Any) -> Symbol:
         """Return an operator of this step, tied to its copies at the others (Tofu, section 5.1)."""

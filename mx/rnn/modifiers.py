@@ -33,10 +33,6 @@ class ModifierCell(BaseRNNCell):
     """A cell that changes what another one gives; parameters and states are that one's."""
 
     def __init__(self, base_cell: BaseRNNCell) -> None:
-        if isinstance(base_cell, BidirectionalCell):
-            raise GraphError(
-                f"{type(self).__name__} goes around each cell of a BidirectionalCell, not around both"
-            )
         self.base_cell = base_cell
         super().__init__(base_cell._prefix, base_cell._params)
 
@@ -64,6 +60,8 @@ class ZoneoutCell(ModifierCell):
     def __init__(
         self, base_cell: BaseRNNCell, zoneout_outputs: float = 0.0, zoneout_states: float = 0.0
     ) -> None:
+        if isinstance(base_cell, BidirectionalCell):
+            raise GraphError("ZoneoutCell goes around each cell of a BidirectionalCell, not around both")
         super().__init__(base_cell)
         self.zoneout_outputs = zoneout_outputs
         self.zoneout_states = zoneout_states

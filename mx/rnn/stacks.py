@@ -43,9 +43,11 @@ class SequentialRNNCell(CellGroup):
         """Put a cell on top. Raises GraphError if another cell has its prefix but other weights."""
         if any(isinstance(cell, type(other)) and _clash(cell, other) for other in self._cells):
             raise GraphError(
-                f"two cells of the stack have the prefix {cell._prefix!r}; give each its own prefix="
+                f"two cells of the stack have the prefix {cell._prefix!r}; give each its own prefix=, a "
+                "BidirectionalCell its own output_prefix="
             )
         self._cells.append(cell)
+        self._params.include(cell._params)
 
     def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, States]:
         last: States = []
@@ -98,11 +100,12 @@ class BidirectionalCell(CellGroup):
         params: RNNParams | None = None,
         output_prefix: str = "bi_",
     ) -> None:
-        super().__init__("", params)
+        super().__init__(output_prefix, params)
         if l_cell._prefix == r_cell._prefix and l_cell._params is not r_cell._params:
             raise GraphError(f"both cells have the prefix {l_cell._prefix!r}; give each its own prefix=")
         self._cells = (l_cell, r_cell)
-        self._output_prefix = output_prefix
+        for cell in self._cells:
+            self._params.include(cell._params)
 
     def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, States]:
         """Raises GraphError: the whole sequence is needed."""
@@ -120,16 +123,16 @@ class BidirectionalCell(CellGroup):
         """Unroll both cells; see `BaseRNNCell.unroll`. States are those of the first, then of the second."""
         self.reset()
         forwards, backwards = self._cells
-        steps = split(inputs, length, layout, self._output_prefix, input_prefix)
+        steps = split(inputs, length, layout, self._prefix, input_prefix)
         states = list(self.begin_state() if begin_state is None else begin_state)
         count = len(forwards.state_info)
         ahead, ahead_states = forwards.unroll(length, steps, states[:count], layout, False)
         back, back_states = backwards.unroll(length, steps[::-1], states[count:], layout, False)
         both = [
-            sym.Concat(one, other, dim=1, name=f"{self._output_prefix}t{step}")
+            sym.Concat(one, other, dim=1, name=f"{self._prefix}t{step}")
             for step, (one, other) in enumerate(zip(ahead, list(back)[::-1], strict=True))
         ]
-        return merge(both, layout, bool(merge_outputs), self._output_prefix), ahead_states + back_states
+        return merge(both, layout, bool(merge_outputs), self._prefix), ahead_states + back_states
 
     def unpack_weights(self, args: Mapping[str, NDArray]) -> dict[str, NDArray]:
         return self._cells[1].unpack_weights(self._cells[0].unpack_weights(args))

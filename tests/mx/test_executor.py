@@ -175,6 +175,9 @@ def test_reshape_to_a_smaller_batch_keeps_its_first_samples() -> None:
             np.testing.assert_array_equal(smaller.arg_dict["data"], data[:2])
             np.testing.assert_array_equal(smaller.grad_dict["data"], np.full((2, 5), 9))
             smaller.arg_dict["data"][:] = 7
+            smaller.arg_dict["fc_weight"][:] = 1
+            smaller.forward()
+            np.testing.assert_array_equal(bound.outputs[0], [[35] * 3, [35] * 3, [0] * 3, [0] * 3])
             np.testing.assert_array_equal(bound.arg_dict["data"], [[7] * 5, [7] * 5, *data[2:]])
 
 
@@ -290,8 +293,9 @@ def test_simple_bind_forward_and_backward() -> None:
 def test_gradients_need_no_training_pass_if_it_is_the_same() -> None:
     x = mx.sym.Variable("x")
     with (x * x).simple_bind(TWO, x=(3,)) as bound:
-        with pytest.raises(ExecutionError, match="backward needs forward before it"):
-            bound.backward(np.ones(3))
+        bound.arg_dict["x"][:] = [3, 2, 1]
+        bound.backward(np.ones(3))
+        np.testing.assert_array_equal(bound.grad_dict["x"].asnumpy(), [6, 4, 2])
         (output,) = bound.forward(x=[1, 2, 3])
         bound.backward(np.ones(3))
         np.testing.assert_array_equal(bound.grad_dict["x"].asnumpy(), [2, 4, 6])
@@ -299,16 +303,26 @@ def test_gradients_need_no_training_pass_if_it_is_the_same() -> None:
         bound.forward(x=[5, 5, 5])
         bound.backward(np.ones(3))
         np.testing.assert_array_equal(bound.grad_dict["x"].asnumpy(), [10, 10, 10])
+        bound.forward(is_train=True)
+        bound.close()
+        bound.backward(2 * np.ones(3))
+        np.testing.assert_array_equal(bound.grad_dict["x"].asnumpy(), [20, 20, 20])
+    with (
+        (x * x).simple_bind(TWO, "null", x=(3,)) as bound,
+        pytest.raises(ExecutionError, match="every grad_req is 'null'"),
+    ):
+        bound.backward(np.ones(3))
 
 
 @pytest.mark.parametrize("name", ["BatchNorm", "Dropout"])
 def test_gradients_need_a_training_pass_if_it_is_another(name: str) -> None:
     symbol = getattr(mx.sym, name)(mx.sym.Variable("data"))
     with symbol.simple_bind(TWO, data=(4, 2)) as bound:
-        bound.forward(is_train=False)
-        with pytest.raises(
-            ExecutionError, match=r"needs forward\(is_train=True\).*something else in training"
-        ):
-            bound.backward(np.ones((4, 2)))
+        for _ in range(2):
+            with pytest.raises(
+                ExecutionError, match=r"needs forward\(is_train=True\).*something else in training"
+            ):
+                bound.backward(np.ones((4, 2)))
+            bound.forward(is_train=False)
         bound.forward(is_train=True)
         bound.backward(np.ones((4, 2)))

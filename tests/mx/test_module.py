@@ -267,6 +267,11 @@ def test_parameters_that_do_not_fit() -> None:
     assert parameters(module)["fc2_bias"].tolist() == [1, 1, 1]
 
 
+def test_other_shapes_need_a_bound_module() -> None:
+    with pytest.raises(mx.MXNetError, match="reshape needs bind before it"):
+        mx.mod.Module(network()).reshape([("data", (4, 5))])
+
+
 def test_calls_in_the_wrong_order() -> None:
     module = ready()
     with pytest.raises(mx.MXNetError, match=r"update needs .* init_optimizer before it"):
@@ -327,15 +332,21 @@ def test_what_is_not_supported_says_so() -> None:
         module.fit(batches())
 
 
-def test_binding_again_keeps_what_was_learned() -> None:
+@pytest.mark.parametrize("call", ["bind", "reshape"])
+def test_binding_again_keeps_what_was_learned(call: str) -> None:
     module = ready()
-    module.init_optimizer()
+    module.init_optimizer(optimizer_params={"learning_rate": 0.1, "momentum": 0.9})
     module.forward_backward(next(batches()))
     module.update()
-    before = parameters(module)
-    module.bind(batches(6).provide_data, batches(6).provide_label, force_rebind=True)
+    before, states = parameters(module), module.optimizer_states()
+    options = {"force_rebind": True} if call == "bind" else {}
+    getattr(module, call)(batches(6).provide_data, batches(6).provide_label, **options)
     for name, array in parameters(module).items():
         np.testing.assert_array_equal(array, before[name])
+    after = module.optimizer_states()
+    assert any(array.any() for name, array in states.items() if name != "num_update")
+    for name, array in states.items():
+        np.testing.assert_array_equal(after[name], array)
     module.forward_backward(next(batches(6)))
     module.update()
 

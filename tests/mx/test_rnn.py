@@ -113,6 +113,51 @@ def test_residual_and_zoneout_at_rest() -> None:
     np.testing.assert_allclose(outputs(residual, values), expected + values["data"].asnumpy(), rtol=1e-6)
 
 
+def test_inputs_are_added_to_what_both_directions_give() -> None:
+    both = mx.rnn.BidirectionalCell(mx.rnn.GRUCell(2, prefix="l_"), mx.rnn.GRUCell(3, prefix="r_"))
+    plain, _ = both.unroll(2, mx.sym.Variable("data"), merge_outputs=True)
+    around = mx.rnn.ResidualCell(both)
+    residual, _ = around.unroll(2, mx.sym.Variable("data"), merge_outputs=True)
+    values = drawn(plain, data=(4, 2, 5))
+    expected = outputs(plain, values, 2) + values["data"].asnumpy()
+    np.testing.assert_allclose(outputs(residual, values, 2), expected, rtol=1e-6)
+    with pytest.raises(mx.MXNetError, match="a BidirectionalCell needs the whole sequence; call unroll"):
+        around(mx.sym.Variable("x"), around.begin_state())
+
+
+def test_a_stack_has_the_variables_of_its_cells() -> None:
+    stack = mx.rnn.SequentialRNNCell()
+    stack.add(mx.rnn.ResidualCell(mx.rnn.LSTMCell(4, prefix="a_")))
+    stack.add(mx.rnn.BidirectionalCell(mx.rnn.RNNCell(2, prefix="l_"), mx.rnn.RNNCell(2, prefix="r_")))
+    assert list(stack.params._params) == [*of("a_"), *of("l_"), *of("r_")]
+    with pytest.raises(mx.MXNetError, match=r"have the prefix 'bi_'.* its own output_prefix="):
+        stack.add(mx.rnn.BidirectionalCell(mx.rnn.RNNCell(2, prefix="m_"), mx.rnn.RNNCell(2, prefix="n_")))
+
+
+@pytest.mark.parametrize("activation", ["tanh", mx.sym.tanh])
+def test_a_cell_of_a_script_applies_activations_as_the_cells_here_do(activation: Any) -> None:
+    class Cell(mx.rnn.BaseRNNCell):
+        def __init__(self) -> None:
+            super().__init__("own_")
+            self._weight = self.params.get("weight")
+
+        @property
+        def state_info(self) -> list[dict[str, Any]]:
+            return [{"shape": (0, 4), "__layout__": "NC"}]
+
+        def __call__(self, inputs: Any, states: Any) -> Any:
+            total = mx.sym.FullyConnected(inputs, self._weight, num_hidden=4, no_bias=True) + states[0]
+            output = self._get_activation(total, activation)
+            return output, [output]
+
+    unrolled, _ = Cell().unroll(2, mx.sym.Variable("data"), merge_outputs=True)
+    values = drawn(unrolled, data=(2, 2, 3))
+    product = values["data"].asnumpy() @ values["own_weight"].asnumpy().T
+    first = np.tanh(product[:, 0])
+    expected = np.stack([first, np.tanh(product[:, 1] + first)], axis=1)
+    np.testing.assert_allclose(outputs(unrolled, values), expected, rtol=1e-5, atol=1e-6)
+
+
 def test_stepping_through_a_stack_is_unrolling_it() -> None:
     stack = mx.rnn.SequentialRNNCell()
     stack.add(mx.rnn.LSTMCell(4, prefix="a_"))

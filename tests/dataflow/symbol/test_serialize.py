@@ -9,6 +9,7 @@ import pytest
 from tofu import GraphError, OperatorError
 from tofu.dataflow import sym
 from tofu.dataflow.naming import NameScope
+from tofu.dataflow.symbol.compose import apply
 from tofu.dataflow.training import gradient_graph
 from tofu.operators.declare import parse
 
@@ -88,6 +89,28 @@ def test_other_versions_write_attributes_under_other_keys(key: str) -> None:
 def test_settings_without_underscores_are_those_of_old_versions() -> None:
     net = sym.load_json(changed(["nodes", 6, "attr"], {"lr_mult": "0.1"}))
     assert net.attr_dict()["conv_weight"] == {"__lr_mult__": "0.1"}
+
+
+def test_settings_that_old_versions_wrote_for_an_input_reach_its_variable() -> None:
+    attributes = {"num_filter": "4", "kernel": "(3, 3)", "no_bias": "True", "weight_lr_mult": "0.1"}
+    net = sym.load_json(changed(["nodes", 7, "attr"], attributes))
+    assert net.attr_dict()["conv_weight"] == {"__lr_mult__": "0.1"}
+    assert "__lr_mult__" not in net.attr_dict()["bn_gamma"]
+
+
+def test_missing_trailing_inputs_inherit_settings() -> None:
+    graph = json.loads(changed(["nodes", 5, "inputs"], [[0, 0, 0], [1, 0, 0], [2, 0, 0]]))
+    graph["nodes"][5]["attr"] |= {"ctx_group": "stage1", "moving_var_lr_mult": "0.5"}
+    net = sym.load_json(json.dumps(graph))
+    assert net.attr_dict()["bn_moving_mean"].items() >= {"__ctx_group__": "stage1"}.items()
+    assert net.attr_dict()["bn_moving_var"].items() >= {"__lr_mult__": "0.5"}.items()
+
+
+def test_an_attribute_of_a_users_operator_may_be_called_as_a_setting() -> None:
+    scaled = parse("def scaled(x, *, step_lr_mult=2.0): return lambda i: x[i] * step_lr_mult")
+    written = apply(scaled, sym.Variable("x"), step_lr_mult=3.0).tojson()
+    assert sym.load_json(written).tojson() == written
+    assert '"step_lr_mult": "3.0"' in written
 
 
 def test_missing_trailing_inputs_become_variables() -> None:

@@ -50,6 +50,30 @@ def welcomed(connection: socket.socket, token: bytes) -> list[Any]:
     return found
 
 
+def joining_run(number: int, listener: socket.socket, port: int, found: list[Any]) -> threading.Thread:
+    """Let a process of a run of two join in a thread, the first one at the listener; append what it finds."""
+
+    def run() -> None:
+        own = socket.socket(fileno=listener.detach()) if not number else None
+        place = Meeting(number, 2, 2, 0, own, lambda: ("127.0.0.1", port, TOKEN), True)
+        found.append(join(place, 1, timeout_seconds=10, join_seconds=30))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    return thread
+
+
+def assert_both_met(threads: list[threading.Thread], found: list[Any], seconds: float) -> None:
+    """Wait for both processes, see that they met, and close what connects them."""
+    for thread in threads:
+        thread.join(seconds)
+    assert sorted(each.number for each in found) == [0, 1]
+    for each in found:
+        each.control.close()
+        for connection in each.connections.values():
+            connection.close()
+
+
 def test_who_knows_the_token_is_welcome() -> None:
     with pair() as (one, other):
         found = welcomed(one, TOKEN)
@@ -130,29 +154,15 @@ def test_two_runs_on_one_port_do_not_mix() -> None:
     with listening("127.0.0.1", 0) as listener:
         port = listener.getsockname()[1]
         found: list[Any] = []
-
-        def run(number: int) -> None:
-            own = socket.socket(fileno=listener.detach()) if not number else None
-            place = Meeting(number, 2, 2, 0, own, lambda: ("127.0.0.1", port, TOKEN), True)
-            found.append(join(place, 1, timeout_seconds=10, join_seconds=30))
-
-        first = threading.Thread(target=run, args=(0,))
-        first.start()
+        first = joining_run(0, listener, port, found)
         other = Meeting(1, 2, 2, 0, None, lambda: ("127.0.0.1", port, b"of another run"), True)
         with pytest.raises(
             ExecutionError, match=rf"process 1 was refused at 127.0.0.1:{port}|found no first"
         ):
             join(other, 1, timeout_seconds=10, join_seconds=0.2)
         assert not found
-        second = threading.Thread(target=run, args=(1,))
-        second.start()
-        first.join(20)
-        second.join(20)
-        assert sorted(each.number for each in found) == [0, 1]
-        for each in found:
-            each.control.close()
-            for connection in each.connections.values():
-                connection.close()
+        second = joining_run(1, listener, port, found)
+        assert_both_met([first, second], found, 20)
 
 
 def test_a_listener_of_another_kind_is_refused() -> None:
@@ -170,23 +180,8 @@ def test_strangers_delay_nobody() -> None:
         loud = socket.create_connection(("127.0.0.1", port))
         loud.sendall(b"x" * 100)
         found: list[Any] = []
-
-        def run(number: int) -> None:
-            own = socket.socket(fileno=listener.detach()) if not number else None
-            place = Meeting(number, 2, 2, 0, own, lambda: ("127.0.0.1", port, TOKEN), True)
-            found.append(join(place, 1, timeout_seconds=10, join_seconds=10))
-
-        first = threading.Thread(target=run, args=(0,))
-        second = threading.Thread(target=run, args=(1,))
-        first.start()
-        second.start()
-        first.join(8)
-        second.join(8)
-        assert sorted(each.number for each in found) == [0, 1]
-        for each in found:
-            each.control.close()
-            for connection in each.connections.values():
-                connection.close()
+        threads = [joining_run(number, listener, port, found) for number in range(2)]
+        assert_both_met(threads, found, 8)
         silent.close()
         loud.close()
 
