@@ -15,8 +15,9 @@ from ..dataflow.optimizer import Optimizer, get_optimizer
 from ..dataflow.rewrites.arrivals import arriving
 from ..dataflow.symbol import Symbol
 from ..dataflow.training import gradient_graph, inference_graph, micro_shapes, training_graph
-from ..errors import ExecutionError
+from ..errors import ExecutionError, ShapeError
 from ..operators.kernels.kernel import Array
+from ..support.checked_argument import require
 from .arrival_log import ArrivalLog
 from .choose_engine import engine_on
 from .closeable import Closeable
@@ -130,6 +131,9 @@ class Binding(Closeable):
         new executor is made, which keeps the learned parameters. It also keeps the optimizer's state and step
         if only the shapes of batches differ.
         """
+        require(
+            isinstance(shapes, Mapping), shapes, "shapes", "shapes by name: {'data': (64, 3)}", ShapeError
+        )
         settings = get_optimizer(optimizer)
         purpose = _Purpose(dict(shapes), settings, frozenset(fixed), accumulate, unroll)
         bound = self._training

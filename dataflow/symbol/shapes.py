@@ -8,11 +8,12 @@ of the graph.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from ...errors import ShapeError, TofuError
 from ...operators.operator import Operator
 from ...operators.shapes.shape_solver import PartialShape
+from ...support.checked_argument import require
 from ...support.literals import literal
 from ...support.wording import alternatives
 from ..node import Entry, Node
@@ -25,8 +26,9 @@ Table = dict[Node, list[PartialShape]]
 def infer_symbol(symbol: Outputs, given: Mapping[str, Sequence[int | None] | None]) -> Table:
     """Infer everything that follows from shapes given by argument name and from those set on variables.
 
-    Raises ShapeError for an unknown argument name, and if two shapes disagree.
+    Raises ShapeError for what are not shapes, for an unknown argument name, and if two shapes disagree.
     """
+    require(isinstance(given, Mapping), given, "shapes", "shapes by name: {'data': (64, 3)}", ShapeError)
     nodes = symbol.nodes
     table: Table = {node: [None] * len(node.outputs) for node in nodes}
     variables = {node.name: node for node in nodes if node.is_variable}
@@ -35,7 +37,7 @@ def infer_symbol(symbol: Outputs, given: Mapping[str, Sequence[int | None] | Non
     for name, shape in given.items():
         if name not in variables:
             raise ShapeError(
-                f"a shape is given for {name!r}, which is not an argument{alternatives(name, variables)}"
+                f"a shape is given for {name!r}, which is not an argument{alternatives(str(name), variables)}"
             )
         if shape is not None:
             table[variables[name]][0] = _partial(name, shape)
@@ -85,6 +87,8 @@ def _declared(node: Node) -> PartialShape:
 
 def _partial(name: str, shape: Sequence[int | None]) -> PartialShape:
     extents: list[int | None] = []
+    fits = isinstance(shape, Iterable) and not isinstance(shape, str | bytes | Mapping)
+    require(fits, shape, f"the shape of {name!r}", "a tuple of integers", ShapeError)
     for extent in shape:
         if extent is None:
             extents.append(None)

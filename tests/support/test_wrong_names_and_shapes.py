@@ -1,4 +1,4 @@
-"""Arguments that name files and machines: what is not a name is an error of the package, on every surface."""
+"""Arguments that name files and machines, and shapes: others are errors of the package, on every surface."""
 
 from __future__ import annotations
 
@@ -39,6 +39,23 @@ NO_NAMES = (5, True, 1.5, [], b"name", object(), "a" * 300, "a\0b", "/nowhere/fi
 def test_what_names_no_file_is_refused(surface: str, name: object) -> None:
     with pytest.raises(TofuError):
         SURFACES[surface](name)
+
+
+SHAPED: dict[str, Callable[[Any], object]] = {
+    "infer": lambda shapes: NET.symbol.infer_shape(data=shapes),
+    "make a graph": lambda shapes: tofu.training_graph(NET.symbol, shapes),
+    "export": lambda shapes: tofu.export_onnx(NET.symbol, {}, "model.onnx", shapes),
+    "bind a module": lambda shapes: tofu.Module(NET.symbol).bind(shapes),
+}
+
+NO_SHAPES = (5, "x", {"data": 5}, {"data": "x"}, {5: (1,)}, {"data": (1.5,)}, {"data": (-1, 2)})
+
+
+@pytest.mark.parametrize("shapes", NO_SHAPES, ids=repr)
+@pytest.mark.parametrize("surface", SHAPED)
+def test_what_are_not_shapes_is_refused(surface: str, shapes: object) -> None:
+    with pytest.raises(TofuError):
+        SHAPED[surface](shapes)
 
 
 def test_texts_and_paths_name_files() -> None:
