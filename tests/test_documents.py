@@ -59,7 +59,8 @@ def test_examples(document: Path) -> None:
 
 
 @pytest.mark.parametrize("document", [page for page in DOCUMENTS if _scripts(page)], ids=_name)
-def test_scripts(document: Path) -> None:
+def test_scripts(document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # scripts write files
     names: dict[str, object] = {}
     for block in _scripts(document):
         exec(compile(block, str(document), "exec"), names)
