@@ -67,17 +67,29 @@ def collected_elements(
     return counts
 
 
+def copying(tensor: TensorChoices) -> Counts:
+    """Count the elements that move to make the copy of each candidate from its home: `[choices]`."""
+    if tensor.copied is None:
+        return np.zeros(len(tensor.sequences), np.int64)
+    moved: Counts = (volume(tensor.copied) - overlap(tensor.copied, tensor.regions)).sum(axis=-1)
+    return moved
+
+
 def communication(operator: OperatorChoices, tensor: TensorChoices, use: Use) -> Counts:
     """Count the elements that move for every pair of choices: `[operator choices, tensor choices]`.
 
     Pairs that `impossible` names are counted as if they could be. Choices that touch the same regions, such
-    as those that differ in variables of other tensors, are counted once.
+    as those that differ in variables of other tensors, are counted once. An operation reads the copy of a
+    tensor if it fetches less from there than from the home.
     """
     if not isinstance(use, int):
         regions = [operator.inputs[name] for name in use]
         first, number = distinct_rows(*regions)
         needed = [each[first, None] for each in regions]
-        return fetched_elements(needed, tensor.regions[None])[number]
+        fetched = fetched_elements(needed, tensor.regions[None])
+        if tensor.copied is not None:
+            fetched = np.minimum(fetched, fetched_elements(needed, tensor.copied[None]))
+        return fetched[number]
     first, number = distinct_rows(operator.outputs[use], operator.terms, operator.term)
     produced, terms, term = operator.outputs[use][first], operator.terms[first], operator.term[first]
     counts = _collected(produced, terms, term, tensor)

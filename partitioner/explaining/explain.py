@@ -180,6 +180,7 @@ class Explainer:
         together = tuple(names[member].name for member in members)
         moved = tuple(entry for member in together for entry in self._moved[what][member])
         priced, complete = ((), False) if self._prices is None else self._prices.alternatives(what, index)
+        fed = what == "tensor" and self._prices is not None and self._prices.fed(index)
         return Explanation(
             what=what,
             name=name,
@@ -194,8 +195,8 @@ class Explainer:
             moved=moved,
             bytes=sum(entry.bytes for entry in moved),
             plan_bytes=self._plan.cost_bytes,
-            fed=what == "tensor" and self._prices is not None and self._prices.fed(index),
-            read_as=choice[0] if what == "operator" or self._prices is None else read_as(self._plan, name),
+            fed=fed,
+            read_as=choice[0] if what == "operator" else read_as(self._plan, name, fed),
             alternatives=priced,
             complete=complete,
             unpriced=self.unpriced,

@@ -5,11 +5,12 @@ every neighbour (the tensors of an operation, the operations of a tensor) choose
 of those stay unchanged. Tied operations, and tensors that share storage, are one decision and change
 together.
 
-The choice of a tensor that is fed by batch is the copy that its readers have, if they read it elsewhere.
+The choice of a tensor that is fed by batch is the copy that its readers have, if they read it elsewhere. The
+alternatives of another tensor that has a copy are homes, and the copy stays.
 
 Pairs of choices that cannot be, as an operation that would read terms of a tensor that is reduced, are left
-out. Assumes: the plan is in steps, without further copies, and each class of the problem has one choice
-(`why_unpriced`).
+out. Assumes: the plan is in steps, with copies as a search makes them, and each class of the problem has one
+choice (`why_unpriced`).
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from ...analyzer.bind.bound import Bound
-from ...analyzer.indices.region import Shape
 from ...dataflow.graph import Graph
 from ..costs.box_counts import impossible
 from ..layouts.choices import (
@@ -29,6 +30,7 @@ from ..layouts.choices import (
     OperatorChoices,
     TensorChoices,
     operator_choices,
+    paired,
     splittable,
     tensor_choices,
 )
@@ -39,7 +41,8 @@ from ..plans.plan import Plan
 from ..problem.constraints import What
 from ..problem.factor_graph import copied_bytes
 from ..problem.moved_bytes import MovedBytes
-from ..problem.problem import Link, Problem
+from ..problem.plan_choices import choices_of, copies_of
+from ..problem.problem import Chosen, Link, Problem
 from ..problem.sequences import candidates
 
 NEVER = 1 << 52
@@ -65,31 +68,33 @@ class Alternative:
 
 def why_unpriced(plan: Plan, problem: Problem) -> str:
     """Say why the tables of the search do not price this plan, or return an empty text."""
-    readers = _readers(problem.graph)
-    for tensor in problem.graph.tensors:
-        copies = plan.copies.get(tensor.name, ())
-        fed = problem.tensor_class[tensor.index] in problem.fed
-        if copies and not (fed and len(copies) == 1 and {*copies[0].readers} == readers[tensor.index]):
-            return _unpriced(f"this one keeps copies of {tensor.name!r}")
     operations = [operation.name for operation in problem.graph.operations]
     tensors = [tensor.name for tensor in problem.graph.tensors]
     found = _not_in_steps("operation", operations, plan.strategies, problem.operation_class)
-    read = {name: replace(plan.layouts[name], form=read_as(plan, name)) for name in tensors}
-    return found or _not_in_steps("tensor", tensors, read, problem.tensor_class, plan.space.keep)
+    fed = {
+        tensor.name for tensor in problem.graph.tensors if problem.tensor_class[tensor.index] in problem.fed
+    }
+    read = {name: replace(plan.layouts[name], form=read_as(plan, name, name in fed)) for name in tensors}
+    found = found or _not_in_steps("tensor", tensors, read, problem.tensor_class, plan.space.keep)
+    return found or _kept_otherwise(plan, problem)
 
 
-def read_as(plan: Plan, tensor: str) -> Form:
-    """Return the form of a tensor as its readers have it, in a plan that the tables price."""
-    return plan.copies[tensor][0].form if tensor in plan.copies else plan.layouts[tensor].form
+def _kept_otherwise(plan: Plan, problem: Problem) -> str:
+    """Name a tensor with other copies than a search makes for these choices."""
+    strategies, dimensions = choices_of(problem, plan)
+    made = Chosen(
+        problem, plan.factors, tuple(strategies), tuple(dimensions), copies_of(problem, plan)
+    ).copies
+    for name in sorted({*made, *plan.copies}):
+        own, other = made.get(name, ()), plan.copies.get(name, ())
+        if [(copy.form, {*copy.readers}) for copy in own] != [(copy.form, {*copy.readers}) for copy in other]:
+            return _unpriced(f"this one keeps copies of {name!r}")
+    return ""
 
 
-def _readers(graph: Graph) -> dict[int, set[str]]:
-    """Return the names of the operations that read each tensor."""
-    found: dict[int, set[str]] = defaultdict(set)
-    for operation in graph.operations:
-        for tensor in operation.inputs:
-            found[tensor].add(operation.name)
-    return found
+def read_as(plan: Plan, tensor: str, fed: bool) -> Form:
+    """Return the form of a tensor that has alternatives: of what is fed, that which its readers have."""
+    return plan.copies[tensor][0].form if fed and tensor in plan.copies else plan.layouts[tensor].form
 
 
 def _not_in_steps(
@@ -136,7 +141,8 @@ class Prices:
         self._first = {what: _first(classes) for what, classes in self._classes.items()}
         self._links = {what: _by_class(problem.links, what) for what in self._classes}
         self._operator_choices: dict[tuple[Bound, Strategies], tuple[OperatorChoices, bool]] = {}
-        self._tensor_choices: dict[tuple[Shape, Dimensions, bool], tuple[TensorChoices, bool]] = {}
+        self._copies = copies_of(problem, plan)
+        self._tensor_choices: dict[tuple[Any, ...], tuple[TensorChoices, bool]] = {}
         self._totals: dict[tuple[What, int], Counts] = {}
 
     def alternatives(self, what: What, index: int) -> tuple[tuple[Alternative, ...], bool]:
@@ -180,9 +186,9 @@ class Prices:
         return self._totals[key]
 
     def _copied(self, number: int) -> Counts | int:
-        """Count the bytes that move to copy a tensor for its readers, for each choice; 0 if it is not fed."""
+        """Count the bytes that move to copy a tensor, for each choice; 0 if it has no copy."""
         problem = self._problem
-        if number not in problem.fed - problem.unmoved:
+        if number not in (problem.fed - problem.unmoved) | problem.copied:
             return 0
         return copied_bytes(problem, number, self._tensor(number)[0])
 
@@ -210,14 +216,20 @@ class Prices:
         """Return choices of a tensor, the chosen one first, and whether they are all that exist."""
         shape, factors = self._problem.shapes[number], self._plan.factors
         name = self._graph.tensors[self._first["tensor"][number]].name
-        chosen: Dimensions = read_as(self._plan, name)  # type: ignore[assignment]
+        chosen: Dimensions = read_as(self._plan, name, number in self._problem.fed)  # type: ignore[assignment]
+        copy = self._copies.get(number)
         stops = number in self._problem.stops
-        key = shape, chosen, stops
+        key = shape, chosen, copy, stops
         if key not in self._tensor_choices:
             sequences, complete = candidates(
                 dict(enumerate(shape)), factors, chosen, ALTERNATIVE_LIMIT, self._plan.space.replicate
             )
-            self._tensor_choices[key] = tensor_choices(shape, sequences, factors, stops), complete
+            homes = tensor_choices(shape, sequences, factors, stops)
+            if copy is not None:
+                alone = np.array([sequence == copy for sequence in sequences])
+                layout = tensor_choices(shape, [copy], factors)
+                homes = paired(homes, layout, np.arange(len(sequences)), np.where(alone, -1, 0))
+            self._tensor_choices[key] = homes, complete
         return self._tensor_choices[key]
 
 

@@ -10,7 +10,7 @@ included because an operation's regions follow from its own nested boxes (Tofu, 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -91,6 +91,19 @@ class TensorChoices:
     stops: Boxes | None
     """Where partial results may be reduced on their way, like `regions`; None if they may not."""
 
+    copies: tuple[Dimensions | None, ...] = ()
+    """The layout of each candidate's copy, None for a candidate without one; empty if none has one."""
+
+    copied: Boxes | None = None
+    """The regions of copies, like `regions`, which stand for themselves if there is no copy; None if none has
+    one."""
+
+    def number(self, sequence: Dimensions, copy: Dimensions | None = None) -> int:
+        """Return the number of the candidate with this layout and copy. Raises ValueError if none has."""
+        if copy is None:
+            return self.sequences.index(sequence)
+        return list(zip(self.sequences, self.copies, strict=True)).index((sequence, copy))
+
 
 def operator_choices(
     bound: Bound, sequences: Sequence[Strategies], factors: Sequence[int]
@@ -142,6 +155,34 @@ def choices_of_regions(
     if stops:
         found = np.where((terms == 1)[:, None, None, None], shared_out(regions), regions)
     return TensorChoices(shape, tuple(sequences), regions, terms, term, partial, found)
+
+
+def with_copies(homes: TensorChoices, layouts: TensorChoices) -> TensorChoices:
+    """Return candidates of a home alone, then all pairs of a home and a copy in another layout.
+
+    Terms that are not reduced have no copy, and none is one.
+    """
+    apart = np.array([[home != copy for copy in layouts.sequences] for home in homes.sequences], np.bool_)
+    home, copy = np.nonzero(apart & (homes.terms == 1)[:, None] & (layouts.terms == 1))
+    alone = np.arange(len(homes.sequences))
+    return paired(
+        homes, layouts, np.concatenate((alone, home)), np.concatenate((np.full(len(alone), -1), copy))
+    )
+
+
+def paired(homes: TensorChoices, layouts: TensorChoices, home: Counts, copy: Counts) -> TensorChoices:
+    """Return candidates by the numbers of their home and of the layout of their copy, -1 for none."""
+    return replace(
+        homes,
+        sequences=tuple([homes.sequences[number] for number in home]),
+        regions=homes.regions[home],
+        terms=homes.terms[home],
+        term=homes.term[home],
+        partial=homes.partial[home],
+        stops=None if homes.stops is None else homes.stops[home],
+        copies=tuple([None if number < 0 else layouts.sequences[number] for number in copy]),
+        copied=np.where((copy < 0)[:, None, None, None], homes.regions[home], layouts.regions[copy]),
+    )
 
 
 def axes(sequence: Dimensions) -> Axes:

@@ -34,6 +34,9 @@ from .refine import moved, refine
 SEQUENCE_LIMIT = 512
 """If an operator or a tensor has more sequences, their order is left open first."""
 
+PAIR_LIMIT = 1 << 13
+"""So it is if a tensor has more pairs of a home and a copy."""
+
 JOINT_ENTRIES = 1 << 26
 """All sequences are then searched only if the different tables have no more entries together."""
 
@@ -54,7 +57,8 @@ def exact(problem: Problem, workers: int, report: Report = unheard) -> Solution:
     if plan.lower_bound == plan.cost:
         return plan
     counts = _counts(problem, plan.factors)
-    if max(counts) <= SEQUENCE_LIMIT:
+    copied = {len(problem.operators) + number for number in problem.copied}
+    if all(n <= (PAIR_LIMIT if v in copied else SEQUENCE_LIMIT) for v, n in enumerate(counts)):
         return _solve(problem, plan, report)
     plan = many_steps(problem, plan, report)
     gap = plan.cost.value - plan.lower_bound.value
@@ -73,6 +77,7 @@ def _counts(problem: Problem, factors: tuple[int, ...]) -> list[int]:
         sequence_count(
             dict(enumerate(shape)), factors, problem.may_replicate(number), number in problem.terms
         )
+        * (sequence_count(dict(enumerate(shape)), factors, True) if number in problem.copied else 1)
         for number, shape in enumerate(problem.shapes)
     ]
     return of_operators + of_tensors

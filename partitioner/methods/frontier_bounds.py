@@ -167,7 +167,7 @@ class _Moved:
         """Return the choices of a quick search with prices, and their cost without them."""
         method = find_method("refine") if self._known.method.closes_gap else self._known.method
         solution = searched(priced, self._known.workers, method)
-        chosen = Chosen(self._problem, solution.factors, solution.strategies, solution.dimensions)
+        chosen = Chosen.of(self._problem, solution)
         cost = self._problem.objective.total(chosen)
         return (solution.strategies, solution.dimensions), cost
 

@@ -54,11 +54,13 @@ def lighter(graph: Graph, plan: Plan, peak: Callable[[Plan], int], beyond: bool 
 
 
 def may_keep(graph: Graph, plan: Plan) -> bool:
-    """Tell whether a plan is one of a search: in steps, or in terms, with copies of inputs at most."""
+    """Tell whether a plan is one of a search: in steps, or in terms, with copies in steps of what lasts."""
     forms = (*plan.strategies.values(), *(layout.form for layout in plan.layouts.values()))
-    fed = {tensor.name for tensor in graph.tensors if tensor.role is Role.DATA}
-    return fed.issuperset(plan.copies) and all(
-        isinstance(form, tuple) and not any(isinstance(entry, At) for entry in form) for form in forms
+    lasting = {tensor.name for tensor in graph.tensors if tensor.role.persistent}
+    copies = [copy.form for listed in plan.copies.values() for copy in listed]
+    return lasting.issuperset(plan.copies) and all(
+        isinstance(form, tuple) and not any(isinstance(entry, At) for entry in form)
+        for form in (*forms, *copies)
     )
 
 

@@ -32,7 +32,7 @@ from ..plans.cost import CostUnit
 from ..plans.plan import Plan
 from ..plans.unproven import unbounded
 from ..problem.live_bytes import LiveBytes
-from ..problem.plan_choices import Choices, choices_of
+from ..problem.plan_choices import Choices, choices_of, copies_of
 from ..problem.problem import Chosen, Problem
 from ..problem.solution import Solution
 from .by_cost import PlansByCost
@@ -227,7 +227,8 @@ class Ladder:
 
     def _chosen(self, plan: Plan) -> Chosen:
         strategies, dimensions = choices_of(self._problem, plan)
-        return Chosen(self._problem, plan.factors, tuple(strategies), tuple(dimensions))
+        copied = copies_of(self._problem, plan)
+        return Chosen(self._problem, plan.factors, tuple(strategies), tuple(dimensions), copied)
 
     def larger(self, than: Fitting) -> Fitting | None:
         """Return the plan with the least memory of those found that cost less."""
@@ -357,7 +358,7 @@ class Ladder:
     def _planned(self, solution: Solution, key: object) -> Fitting:
         """Add a solution of the problem with prices as a plan of the one without."""
         problem, free = self._problem, self.free.plan
-        chosen = Chosen(problem, solution.factors, solution.strategies, solution.dimensions)
+        chosen = Chosen.of(problem, solution)
         cost = problem.objective.total(chosen)
         least = min(free.lower_bound_bytes, cost) if problem.objective.unit is CostUnit.BYTES else 0
         unpriced = replace(

@@ -21,7 +21,15 @@ from typing import Any
 
 import numpy as np
 
-from ..layouts.choices import OperatorChoices, TensorChoices, operator_choices, splittable, tensor_choices
+from ..layouts.choices import (
+    Counts,
+    OperatorChoices,
+    TensorChoices,
+    operator_choices,
+    splittable,
+    tensor_choices,
+    with_copies,
+)
 from ..layouts.step_split import Dimensions, Strategies
 from ..plans.cost import Cost
 from ..plans.unproven import unbounded
@@ -108,6 +116,7 @@ class _Nearby:
         self._ordered = ordered
         self._sequences: list[Sequence[Strategies | Dimensions]] = [c.sequences for c in operators]
         self._sequences += [c.sequences for c in tensors]
+        self._tensors = tensors
         self._domains, self._tables = factor_graph(loose, operators, tensors)
         self._made: dict[tuple[Hashable, ...], Any] = {}
 
@@ -125,18 +134,28 @@ class _Nearby:
 
     def choices_of(self, plan: Solution) -> tuple[int, ...]:
         """Return the relaxed choices of a plan."""
-        labels: list[Sequence[Any]] = [list(splittable(bound)) for bound in self._problem.operators]
-        labels += [range(len(shape)) for shape in self._problem.shapes]
-        chosen = (*plan.strategies, *plan.dimensions)
-        return tuple(
-            sequences.index(ascending_of(own, names, self._factors, self._ordered))
-            for sequences, own, names in zip(self._sequences, chosen, labels, strict=True)
-        )
+        of_operators = [
+            sequences.index(self._ascending(own, list(splittable(bound))))
+            for bound, sequences, own in zip(
+                self._problem.operators, self._sequences, plan.strategies, strict=False
+            )
+        ]
+        of_tensors = []
+        for number, (tensor, own) in enumerate(zip(self._tensors, plan.dimensions, strict=True)):
+            labels = range(len(tensor.shape))
+            home, copy = self._ascending(own, labels), plan.copies.get(number)
+            other = None if copy is None else self._ascending(copy, labels)
+            of_tensors.append(tensor.number(home, None if other == home else other))
+        return (*of_operators, *of_tensors)
+
+    def _ascending(self, sequence: Strategies | Dimensions, labels: Sequence[Any]) -> Any:
+        return ascending_of(sequence, labels, self._factors, self._ordered)
 
     def best(self, plan: Solution, around: Sequence[int], limit: int) -> Solution:
         """Return the best plan near these relaxed choices, or `plan` if none is better."""
         problem = self._problem
-        near = self._near(around, (*plan.strategies, *plan.dimensions), limit)
+        costs = self._costs(around)
+        near = self._near(costs, (*plan.strategies, *plan.dimensions), limit)
         count = len(problem.operators)
         operators = [
             self._once(operator_choices, bound, sequences)
@@ -146,6 +165,10 @@ class _Nearby:
             self._once(tensor_choices, shape, sequences, number in problem.stops)
             for number, (shape, sequences) in enumerate(zip(problem.shapes, near[count:], strict=True))
         ]
+        for number in problem.copied:
+            copies = self._copies_near(number, costs[count + number], plan)
+            layouts = self._once(tensor_choices, problem.shapes[number], copies)
+            tensors[number] = with_copies(tensors[number], layouts)
         pruned = Dominance().prune(*factor_graph(problem, operators, tensors))
         try:
             solved = eliminate(pruned.domains, pruned.cost_tables, table_limit=TABLE_LIMIT)
@@ -171,14 +194,29 @@ class _Nearby:
             self._made[key] = make(subject, sequences, self._factors, *others)
         return self._made[key]
 
-    def _near(
-        self, around: Sequence[int], own: Sequence[Strategies | Dimensions], limit: int
-    ) -> list[tuple[Any, ...]]:
-        """Return the sequences of every class: its own in a plan, then the orders of cheap choices."""
+    def _costs(self, around: Sequence[int]) -> list[Counts]:
+        """Return the cost of every relaxed choice next to these ones."""
         costs = [np.zeros(domain, np.int64) for domain in self._domains]
         for (a, b), table in self._tables:
             costs[a] += table[:, around[b]]
             costs[b] += table[around[a]]
+        return costs
+
+    def _copies_near(self, number: int, costs: Counts, plan: Solution) -> tuple[Dimensions, ...]:
+        """Return the layouts of copies of a tensor: its own in a plan, then the orders of cheap ones."""
+        kept = {plan.copies.get(number, plan.dimensions[number]): None}
+        cheap = [self._tensors[number].copies[choice] for choice in np.argsort(costs, kind="stable").tolist()]
+        for copy in dict.fromkeys(cheap):
+            more = [] if copy is None else list(orders(copy, self._factors, self._ordered))
+            if len(kept) + len(more) > NEAR_LIMITS[0]:
+                break
+            kept |= dict.fromkeys(more)
+        return tuple(kept)
+
+    def _near(
+        self, costs: Sequence[Counts], own: Sequence[Strategies | Dimensions], limit: int
+    ) -> list[tuple[Any, ...]]:
+        """Return the sequences of every class: its own in a plan, then the orders of cheap choices."""
         found = []
         for number, each in enumerate(costs):
             kept = {own[number]: None}

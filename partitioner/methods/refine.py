@@ -151,6 +151,14 @@ class _Search:
             )
             for n, shape in enumerate(problem.shapes)
         ]
+        for n in problem.copied:
+            near = _near(
+                [p.copies.get(n, p.dimensions[n]) for p in centres],
+                [p.copies.get(n, p.dimensions[n]) for p in others],
+                reorder,
+                True,
+            )
+            tensors[n] = tables.with_copies(tensors[n], tables.tensor_near(problem.shapes[n], near))
         return self._least(operators, tensors, WIDER if len(centres) == 1 else 1)
 
     def _least(

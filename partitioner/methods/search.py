@@ -254,7 +254,7 @@ def plan_of(
         check_solution(problem, solution, workers, method.name)
     _check_kept(problem, solution, method.name)
     if chosen is None:
-        chosen = Chosen(problem, solution.factors, solution.strategies, solution.dimensions)
+        chosen = Chosen.of(problem, solution)
     return _plan(problem, solution, workers, method.name, chosen)
 
 

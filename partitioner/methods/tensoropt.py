@@ -199,7 +199,7 @@ def _plan(found: Modelled, point: int, workers: int) -> Plan:
     factors = problem.objective.factors(workers)
     assignment = found.optimum.assignment(point)
     solution = assigned(factors, found.operators, found.tensors, assignment, cost=problem.cost(0))
-    chosen = Chosen(problem, factors, solution.strategies, solution.dimensions)
+    chosen = Chosen.of(problem, solution)
     scored = replace(solution, cost=problem.cost(problem.objective.total(chosen)))
     return plan_of(problem, scored, workers, METHOD, chosen)
 

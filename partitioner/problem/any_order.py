@@ -134,6 +134,7 @@ def choice_counts(problem: Problem, factors: tuple[int, ...], ordered: int) -> l
         ),
         *(
             count(dict(enumerate(shape)), problem.may_replicate(number), number in problem.terms)
+            * (count(dict(enumerate(shape)), True, False) if number in problem.copied else 1)
             for number, shape in enumerate(problem.shapes)
         ),
     ]

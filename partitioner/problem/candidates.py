@@ -17,6 +17,7 @@ from ..layouts.choices import (
     splittable,
     tensor_choices,
     variables,
+    with_copies,
 )
 from ..layouts.forms import Partial
 from ..layouts.step_split import Dimensions, Strategies
@@ -73,6 +74,7 @@ class Tables:
         self._tensors: dict[tuple[Shape, Dimensions, KeepDimensions, bool], TensorChoices] = {}
         self._operators_near: dict[tuple[Bound, Near[str]], OperatorChoices] = {}
         self._tensors_near: dict[tuple[Shape, Near[int], bool], TensorChoices] = {}
+        self._with_copies: dict[tuple[TensorChoices, TensorChoices], TensorChoices] = {}
 
     def operator(
         self, bound: Bound, earlier: Strategies, keep: KeepVariables = every_variable
@@ -120,6 +122,13 @@ class Tables:
             regions = split_further(boxes, axes(kept), factor)
             found = choices_of_regions(shape, sequences, self.factors[: step + 1], regions, stops)
             self._tensors[key] = found
+        return found
+
+    def with_copies(self, homes: TensorChoices, layouts: TensorChoices) -> TensorChoices:
+        """Return homes alone, and pairs of a home and a copy in one of the layouts."""
+        found = self._with_copies.get((homes, layouts))
+        if found is None:
+            found = self._with_copies[homes, layouts] = with_copies(homes, layouts)
         return found
 
     def operator_near(self, bound: Bound, near: Near[str]) -> OperatorChoices:

@@ -10,6 +10,10 @@ The classes are the finest partition of operations, and of tensors, in which
 
 Such outputs have equal tables, so that they agree in some best plan anyway.
 
+If copies are kept, a tensor may have one if it lasts, and if `READERS` classes of operations read it that do
+not overwrite it. With fewer readers it hardly needs one: the home may be where they read it, and what
+overwrites the tensor writes there.
+
 Assumes: a tensor has the shape of the one that it overwrites (`dataflow.validate`). Guarantees: all members
 of a class have the same shapes, and so the same choices: one table serves them all.
 """
@@ -27,6 +31,9 @@ from ..plans.space import SPLIT, Space
 from .moved_bytes import MovedBytes
 from .problem import Link, Objective, Problem
 from .sums import Sums, find_sums
+
+READERS = 3
+"""The number of classes of operations that read a tensor for which a copy may pay."""
 
 
 def build_problem(graph: Graph, objective: Objective | None = None, space: Space = SPLIT) -> Problem:
@@ -68,16 +75,18 @@ def build_problem(graph: Graph, objective: Objective | None = None, space: Space
         for output, made in enumerate(op.outputs):
             makers.setdefault(tensor_class[made], set()).add((operation_class[op.index], output))
     one_maker = (number for number, found in makers.items() if len(found) == 1)
+    links = _links(graph, operation_class, tensor_class)
     return Problem(
         graph,
         operators,
         tuple(shapes),
         operation_class,
         tensor_class,
-        _links(graph, operation_class, tensor_class),
+        links,
         objective or MovedBytes(),
         replicate=space.replicate,
         fed=fed,
+        copied=_copied(graph, tensor_class, links) - fed if space.keep else frozenset(),
         unmoved=frozenset() if space.keep else fed,
         priced=space.keep,
         repeats=frozenset(
@@ -97,6 +106,25 @@ def _uses(graph: Graph, operation_class: Sequence[int]) -> list[object]:
         for tensor, use in touched(operation):
             found[tensor].add((operation_class[operation.index], use))
     return [frozenset(uses) for uses in found]
+
+
+def _copied(graph: Graph, tensor_class: Sequence[int], links: Sequence[Link]) -> frozenset[int]:
+    """Return the classes of tensors of which copies may be kept, see above."""
+    overwriting = {tensor.index for tensor in graph.tensors if tensor.alias is not None}
+    lasting = Counter(
+        number
+        for tensor, number in zip(graph.tensors, tensor_class, strict=True)
+        if tensor.alias is None and tensor.role.persistent
+    )
+    read_after = {tensor_class[i] for op in graph.operations for i in op.inputs if i in overwriting}
+    readers: dict[int, set[int]] = {number: set() for number, count in lasting.items() if count == 1}
+    for link in links:
+        if link.tensor in readers and not isinstance(link.use, int):
+            readers[link.tensor].add(link.operator)
+    for link in links:
+        if link.tensor in readers and isinstance(link.use, int):
+            readers[link.tensor].discard(link.operator)
+    return frozenset(n for n, found in readers.items() if len(found) >= READERS and n not in read_after)
 
 
 def _links(graph: Graph, operation_class: Sequence[int], tensor_class: Sequence[int]) -> tuple[Link, ...]:

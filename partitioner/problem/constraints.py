@@ -118,7 +118,8 @@ def restricted(problem: Problem, factors: tuple[int, ...], constraints: Sequence
     restrictions = collected.restrictions()
     named = restrictions.tensors.keys()
     fed, unmoved = problem.fed - named, problem.unmoved - named
-    return replace(problem, restrictions=restrictions, fed=fed, unmoved=unmoved)
+    copied = problem.copied - named
+    return replace(problem, restrictions=restrictions, fed=fed, copied=copied, unmoved=unmoved)
 
 
 class _Subject:

@@ -4,9 +4,9 @@
     objective    the least sum of all tables at an assignment: the plan's cost by the problem's objective
     tables       one per link between an operation and a tensor: the cost of every pair of choices, and for
                  one link of every tensor that has a price, the price of what its layout holds, and for one of
-                 every tensor that is fed elsewhere than it is read, the cost of the copy; for one link of
-                 every operation, the price of what it repeats; the price of the buffers of a link, if they
-                 have one (`buffer_prices`)
+                 every tensor that is copied, or fed elsewhere than it is read, the cost of the copy; for one
+                 link of every operation, the price of what it repeats; the price of the buffers of a link, if
+                 they have one (`buffer_prices`)
     constraints  choices that the restrictions do not allow, and pairs that cannot be (`impossible`), cost
                  more than any allowed assignment
 
@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 
 from ...analyzer.indices.region import split, volume, whole
-from ..costs.box_counts import impossible, overlap
-from ..costs.least_counts import least_outside
+from ..costs.box_counts import copying, impossible, overlap
+from ..costs.least_counts import least_copying, least_outside
 from ..layouts.choices import (
     Counts,
     OperatorChoices,
@@ -31,6 +31,7 @@ from ..layouts.choices import (
     operator_choices,
     splittable,
     tensor_choices,
+    with_copies,
 )
 from ..layouts.uses import Use
 from ..solvers.elimination import CostTable
@@ -91,6 +92,10 @@ def next_choices(
         for number, (shape, sequence) in enumerate(zip(problem.shapes, plan.dimensions, strict=True))
         for keep in [first_dimension_or_whole if number in problem.unmoved else of_tensor(number)]
     ]
+    for number in problem.copied:
+        copy = plan.copies.get(number, plan.dimensions[number])
+        layouts = tables.tensor(problem.shapes[number], copy, every_dimension_or_whole)
+        tensors[number] = tables.with_copies(tensors[number], layouts)
     return operators, tensors
 
 
@@ -128,7 +133,7 @@ def factor_graph(
         CostTable((operator, count + tensor), cost(operators[operator], tensors[tensor], use, weight))
         for operator, tensor, use, weight in problem.links
     ]
-    unary = _prices(problem, tensors) + _copies_of_fed(problem, tensors) + _alone(problem, operators)
+    unary = _prices(problem, tensors) + _copies(problem, tensors) + _alone(problem, operators)
     if unary:
         cost_tables = _with_unary(problem, cost_tables, unary)
     if problem.reads_terms:
@@ -150,27 +155,33 @@ Unary = tuple[int, Counts, tuple[object, ...]]
 
 
 def _prices(problem: Problem, tensors: Sequence[TensorChoices]) -> list[Unary]:
-    """Return the price of what each layout holds, for the tensors that have one."""
+    """Return the price of what each layout holds, for the tensors that have one.
+
+    Copies live for a part of an iteration, so they have a price only if no bound depends on it.
+    """
     held: dict[int, Counts] = {}
     found: list[Unary] = []
     for number, price in problem.prices.items():
         choices = tensors[number]
         if id(choices) not in held:
             held[id(choices)] = volume(choices.regions).sum(axis=-1)
+            if choices.copied is not None and not problem.bounded:
+                inside = overlap(choices.copied, choices.regions) == volume(choices.copied)
+                held[id(choices)] += np.where(inside, 0, volume(choices.copied)).sum(axis=-1)
         priced = held[id(choices)] * price.numerator // price.denominator
         found.append((len(problem.operators) + number, priced, ("held", price)))
     return found
 
 
-def _copies_of_fed(problem: Problem, tensors: Sequence[TensorChoices]) -> list[Unary]:
-    """Return the cost of copying each tensor that is fed to the parts that are read."""
+def _copies(problem: Problem, tensors: Sequence[TensorChoices]) -> list[Unary]:
+    """Return the cost of making the copies of tensors."""
     return [
         (
             len(problem.operators) + number,
             copied_bytes(problem, number, tensors[number]),
             ("copied", problem.itemsizes[number]),
         )
-        for number in sorted(problem.fed - problem.unmoved)
+        for number in sorted((problem.fed - problem.unmoved) | problem.copied)
     ]
 
 
@@ -185,7 +196,14 @@ def _alone(problem: Problem, operators: Sequence[OperatorChoices]) -> list[Unary
 
 
 def copied_bytes(problem: Problem, number: int, choices: TensorChoices) -> Counts:
-    """Return the bytes that move to copy a class of tensors that is fed by batch: `[choices]`."""
+    """Return the bytes that move to make the copies of a class of tensors: `[choices]`.
+
+    If it is fed by batch, each choice is the copy, which is made from there.
+    """
+    if number in problem.copied:
+        order = problem.open_order
+        made = copying(choices) if order is None else least_copying(choices, order)
+        return made * problem.itemsizes[number]
     regions, shape = choices.regions, choices.shape
     factors = problem.objective.factors(regions.shape[1])
     fed = split(whole(shape), by_batch(shape, factors), factors)
@@ -286,4 +304,12 @@ def joint_choices(
         )
         for shape, unmoved, replicate, terms, stops in dict.fromkeys(kinds)
     }
-    return [of_bound[kind] for kind in bounds], [of_tensor[kind] for kind in kinds]
+    tensors = [of_tensor[kind] for kind in kinds]
+    pairs: dict[TensorChoices, TensorChoices] = {}
+    for number in problem.copied:
+        homes, shape = tensors[number], problem.shapes[number]
+        if homes not in pairs:
+            layouts = sequences(dict(enumerate(shape)), factors, True, False)
+            pairs[homes] = with_copies(homes, tensor_choices(shape, layouts, factors))
+        tensors[number] = pairs[homes]
+    return [of_bound[kind] for kind in bounds], tensors

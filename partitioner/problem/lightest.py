@@ -6,7 +6,8 @@
 
 Given the strategies, tensors are independent, so this is exact and leaves the cost of the plan as it is. The
 state of optimizers, which one operation reads and writes, is held in parts for this reason. Plans that
-replicate nothing that can be split all hold the same, so they are returned as they are.
+replicate nothing that can be split all hold the same, so they are returned as they are. Tensors with copies
+keep their homes.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ def lightest(problem: Problem, plan: Solution) -> Solution:
         links[link.tensor].append(link)
     layouts = _Layouts(problem, plan)
     dimensions = tuple(
-        own if number in problem.unmoved or Partial() in own else layouts.lightest(number, links[number])
+        own
+        if number in problem.unmoved or number in plan.copies or Partial() in own
+        else layouts.lightest(number, links[number])
         for number, own in enumerate(plan.dimensions)
     )
     return replace(plan, dimensions=dimensions)

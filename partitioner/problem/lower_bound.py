@@ -16,6 +16,9 @@ Take any plan that refines a choice of the first step, whose `k` groups own `T_g
   Such a read counts as zero here. A tensor that is read twice counts by its larger read only, since
   refined regions may coincide and be fetched once.
 
+* *Copies.* Together the workers of a group fetch at least what their parts of a copy cover outside `T_g`,
+  and an operation reads the home or the copy.
+
 The least sum of these over all choices of the first step is therefore a bound for every plan with the
 same decisions (ties included) and the same first factor. Implemented in: `first_step_bound` (the least sum),
 `certain_reads` (inputs), `Refinable` (whether refined regions cover all of `R_g`). The tables of outputs are
@@ -95,7 +98,13 @@ def certain_reads(
 
     `names` are the parameters through which the operator reads the tensor.
     """
-    owned = tensor.regions[None]
+    versions = [tensor.regions] if tensor.copied is None else [tensor.regions, tensor.copied]
+    return np.asarray(np.minimum.reduce([_certain(operator, held, names, refinable) for held in versions]))
+
+
+def _certain(operator: OperatorChoices, held: Boxes, names: tuple[str, ...], refinable: Refinable) -> Counts:
+    """Count like `certain_reads` if the operator reads one version of the tensor."""
+    owned = held[None]
     largest: Counts | None = None
     for name in names:
         needed = operator.inputs[name][:, None]

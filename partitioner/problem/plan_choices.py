@@ -17,8 +17,23 @@ def choices_of(problem: Problem, plan: Plan) -> Choices:
     """Return the strategies and layouts by class of a plan in steps."""
     graph = problem.graph
     operations = dict(zip(problem.operation_class, graph.operations, strict=True))
-    tensors = dict(zip(problem.tensor_class, graph.tensors, strict=True))
+    names = {number: tensor.name for tensor, number in zip(graph.tensors, problem.tensor_class, strict=True)}
+    read = [
+        plan.copies[names[n]][0].form
+        if n in problem.fed and names[n] in plan.copies
+        else plan.layouts[names[n]].form
+        for n in range(len(problem.shapes))
+    ]
     return (
         [cast(Strategies, plan.strategies[operations[n].name]) for n in range(len(problem.operators))],
-        [cast(Dimensions, plan.layouts[tensors[n].name].form) for n in range(len(problem.shapes))],
+        [cast(Dimensions, form) for form in read],
     )
+
+
+def copies_of(problem: Problem, plan: Plan) -> dict[int, Dimensions]:
+    """Return the copies by class of a plan in steps, of tensors that may have one."""
+    found = {}
+    for tensor, number in zip(problem.graph.tensors, problem.tensor_class, strict=True):
+        if number in problem.copied and tensor.name in plan.copies:
+            found[number] = cast(Dimensions, plan.copies[tensor.name][0].form)
+    return found

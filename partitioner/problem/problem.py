@@ -28,19 +28,21 @@ from typing import NamedTuple, Protocol
 from ...analyzer.bind.bound import Bound
 from ...analyzer.indices.region import Shape
 from ...dataflow.graph import Graph, Operation
+from ..costs.box_counts import communication
 from ..costs.plan_bytes import count_bytes
 from ..costs.reduced_on_the_way import on_the_way
 from ..costs.repeated import repeated_bytes
-from ..layouts.choices import Counts, OperatorChoices, TensorChoices, operator_choices
+from ..layouts.choices import Counts, OperatorChoices, TensorChoices, operator_choices, tensor_choices
 from ..layouts.copies import Copy, versions_read
 from ..layouts.step_split import Dimensions, Layout, Strategies
-from ..layouts.uses import Use
+from ..layouts.uses import Use, touched
 from ..plans.cost import Cost, CostUnit
 from ..solvers.elimination import CostTable
 from ..solvers.semiring import Table, TableArithmetic
 from .candidates import Tables
 from .restrictions import UNRESTRICTED, Restrictions
 from .sequences import by_batch
+from .solution import Solution
 
 
 class Link(NamedTuple):
@@ -192,6 +194,9 @@ class Problem:
     Their choice is what operations read. It is copied from there.
     """
 
+    copied: frozenset[int] = frozenset()
+    """The classes of tensors that may have a copy for some of the operations that read them."""
+
     unmoved: frozenset[int] = frozenset()
     """Those among them that have no choice, because operations read them where they are fed."""
 
@@ -267,10 +272,10 @@ class Problem:
 
     @cached_property
     def itemsizes(self) -> list[int]:
-        """Return, for each class of tensors, the bytes of one element of all of its members."""
+        """Return, for each class of tensors, the bytes of one element of all members that overwrite none."""
         found = [0] * len(self.shapes)
         for tensor, number in zip(self.graph.tensors, self.tensor_class, strict=True):
-            found[number] += tensor.itemsize
+            found[number] += tensor.itemsize if tensor.alias is None else 0
         return found
 
     def cost(self, value: int) -> Cost:
@@ -300,6 +305,14 @@ class Chosen:
     dimensions: tuple[Dimensions, ...]
     """For each class of tensors, the dimension that each step splits; None if the step replicates."""
 
+    copied: Mapping[int, Dimensions] = field(default_factory=dict)
+    """The layout of the copy of each class of tensors that has one."""
+
+    @classmethod
+    def of(cls, problem: Problem, solution: Solution) -> Chosen:
+        """Return the choices of a solution."""
+        return cls(problem, solution.factors, solution.strategies, solution.dimensions, solution.copies)
+
     @cached_property
     def layouts(self) -> dict[str, Layout]:
         """Return the layout of every tensor of the graph."""
@@ -323,18 +336,39 @@ class Chosen:
 
     @cached_property
     def copies(self) -> dict[str, tuple[Copy, ...]]:
-        """Return the copies of every tensor that is read elsewhere than it is fed."""
+        """Return the copies of every tensor that is read elsewhere than it is fed, or copied otherwise."""
         problem, found = self.problem, dict[str, tuple[Copy, ...]]()
-        readers: dict[int, list[str]] = {}
-        for operation in problem.graph.operations:
+        copied = self.copied.keys() | problem.fed
+        readers: dict[int, list[Operation]] = {}
+        for operation in problem.graph.operations if copied else ():
             for index in dict.fromkeys(operation.inputs):
-                readers.setdefault(index, []).append(operation.name)
-        for tensor in problem.graph.tensors:
+                readers.setdefault(index, []).append(operation)
+        for tensor in problem.graph.tensors if copied else ():
             number = problem.tensor_class[tensor.index]
-            form, listed = self.dimensions[number], readers.get(tensor.index)
-            if number in problem.fed and form != by_batch(tensor.shape, self.factors) and listed:
-                found[tensor.name] = (Copy(form, tuple(listed)),)
+            listed = readers.get(tensor.index, [])
+            form = self.copied.get(number, self.dimensions[number])
+            if number in problem.fed:
+                listed = listed if form != by_batch(tensor.shape, self.factors) else []
+            elif number in self.copied:
+                listed = [each for each in listed if self._reads_less(each, tensor.index, form)]
+            else:
+                continue
+            if listed:
+                found[tensor.name] = (Copy(form, tuple([each.name for each in listed])),)
         return found
+
+    def _reads_less(self, operation: Operation, tensor: int, copy: Dimensions) -> bool:
+        """Tell whether an operation fetches less of a tensor from a copy than from its home."""
+        problem = self.problem
+        use = next((use for index, use in touched(operation) if index == tensor), None)
+        if not isinstance(use, tuple):
+            return False
+        strategies = self.strategies[problem.operation_class[operation.index]]
+        number = problem.tensor_class[tensor]
+        layouts = tensor_choices(problem.shapes[number], [self.dimensions[number], copy], self.factors)
+        operator = operator_choices(operation.bound, [strategies], self.factors)
+        home, less = communication(operator, layouts, use)[0]
+        return bool(less < home)
 
     @cached_property
     def operations(self) -> dict[str, Strategies]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from ..layouts.choices import OperatorChoices, TensorChoices
 from ..layouts.step_split import Dimensions, Strategies
@@ -36,6 +36,9 @@ class Solution:
     unproven: tuple[UnprovenStep, ...] = ()
     """The steps of a stepwise search that were too wide."""
 
+    copies: Mapping[int, Dimensions] = field(default_factory=dict)
+    """The layout of the copy of each class of tensors that has one, see `Problem.copied`."""
+
 
 def assigned(
     factors: tuple[int, ...],
@@ -51,14 +54,20 @@ def assigned(
 
     `lower_bound` is in the cost's unit; zero is always a valid bound.
     """
-    chosen = iter(assignment)
+    of_operators, of_tensors = assignment[: len(operators)], assignment[len(operators) :]
+    copies = {
+        number: choices.copies[value]
+        for number, (choices, value) in enumerate(zip(tensors, of_tensors, strict=True))
+        if choices.copies
+    }
     return Solution(
         factors,
-        tuple(choices.sequences[next(chosen)] for choices in operators),
-        tuple(choices.sequences[next(chosen)] for choices in tensors),
+        tuple([choices.sequences[value] for choices, value in zip(operators, of_operators, strict=True)]),
+        tuple([choices.sequences[value] for choices, value in zip(tensors, of_tensors, strict=True)]),
         cost,
         Cost(lower_bound, cost.unit),
         unproven,
+        {number: copy for number, copy in copies.items() if copy is not None},
     )
 
 
@@ -68,5 +77,8 @@ def chosen(
     """Return the assignment that stands for a solution's choices: operators first, then tensors."""
     return (
         *(own.sequences.index(names) for own, names in zip(operators, solution.strategies, strict=True)),
-        *(own.sequences.index(names) for own, names in zip(tensors, solution.dimensions, strict=True)),
+        *(
+            own.number(names, solution.copies.get(number))
+            for number, (own, names) in enumerate(zip(tensors, solution.dimensions, strict=True))
+        ),
     )

@@ -16,6 +16,8 @@ from tofu.partitioner.explaining.explain import Explainer, explain
 from tofu.partitioner.layouts.copies import Copy, versions_read
 from tofu.partitioner.layouts.step_split import Layout
 from tofu.partitioner.problem.classes import build_problem
+from tofu.partitioner.problem.plan_choices import choices_of, copies_of
+from tofu.partitioner.problem.problem import Chosen
 
 
 def with_choice(graph, plan, explanation, choice):
@@ -149,3 +151,33 @@ def test_many_steps_leave_the_nearest_alternatives(toy, texts):
         for e in explanation.alternatives
     }
     assert 1 in differing
+
+
+def test_prices_know_the_copies_of_what_many_operations_read(toy, texts):
+    builder = toy()
+    shared = builder.tensor(16, 16)
+    for _ in range(4):
+        builder.apply(texts["RELU"], shared)
+    rate = builder.tensor(1, role=Role.SCALAR)
+    builder.apply(texts["UPDATE"], shared, builder.tensor(16, 16), rate, aliases=(shared,))
+    graph = builder.graph()
+    pins = [f"pin {op.name}={v},*" for op, v in zip(graph.operations, "iijji", strict=True)]
+    found = partition(graph, 4, "exact", constraints=pins, feed="anywhere")
+    assert found.copies
+    problem = build_problem(graph, space=found.space)
+    strategies, dimensions = choices_of(problem, found)
+    copied = copies_of(problem, found)
+    for explanation in explanations(graph, found):
+        assert not explanation.unpriced
+        assert explanation.chosen.held_bytes == found.cost_bytes
+        choices, classes, names = (
+            (strategies, problem.operation_class, [op.name for op in graph.operations])
+            if explanation.what == "operator"
+            else (dimensions, problem.tensor_class, [tensor.name for tensor in graph.tensors])
+        )
+        number = classes[names.index(explanation.name)]
+        for entry in explanation.alternatives:
+            other = [entry.choice if n == number else own for n, own in enumerate(choices)]
+            changed = (other, dimensions) if explanation.what == "operator" else (strategies, other)
+            made = Chosen(problem, found.factors, *map(tuple, changed), copied)
+            assert entry.held_bytes == made.moved_bytes[-1]

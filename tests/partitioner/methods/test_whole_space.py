@@ -6,6 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tofu.dataflow.graph import Role
 from tofu.partitioner import partition
 from tofu.partitioner.layouts.forms import Partial
 
@@ -60,6 +61,52 @@ def test_the_best_plan_of_sums_of_products_is_that_of_enumeration(data, toy, tex
     found = check(builder.graph(), data.draw(st.sampled_from([2, 3])))
     narrow = partition(found.graph, found.workers, method="exact", feed="anywhere", keep=False)
     assert found.cost_bytes + price(found.graph, found) <= narrow.cost_bytes + price(found.graph, narrow)
+
+
+def update(builder, texts, tensor):
+    """Overwrite a tensor."""
+    change = builder.tensor(*builder.tensors[tensor].shape)
+    rate = builder.tensor(1, role=Role.SCALAR)
+    builder.apply(texts["UPDATE"], tensor, change, rate, aliases=(tensor,))
+
+
+@settings(max_examples=40, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_the_best_plan_with_tensors_that_many_read_is_that_of_enumeration(data, toy, texts):
+    builder = toy()
+    rows, columns = data.draw(st.tuples(*[st.sampled_from([2, 3, 4, 6])] * 2))
+    shared = builder.tensor(rows, columns)
+    readers = st.sampled_from(["LEFT", "RIGHT", "RELU", "TRANSPOSE", "COLUMN_SUM"])
+    for kind in data.draw(st.lists(readers, min_size=3, max_size=4)):
+        other = data.draw(st.sampled_from([1, 4, 16]))
+        if kind == "LEFT":
+            builder.apply(texts["MATMUL"], shared, builder.tensor(columns, other))
+        elif kind == "RIGHT":
+            builder.apply(texts["MATMUL"], builder.tensor(other, rows), shared)
+        else:
+            builder.apply(texts[kind], shared)
+    if data.draw(st.booleans()):
+        update(builder, texts, shared)
+    check(builder.graph(), data.draw(st.sampled_from([2, 3])))
+
+
+@pytest.mark.parametrize("method", ["recursive", "refine", "exact"])
+def test_a_tensor_that_is_read_in_two_layouts_is_copied_once(toy, texts, method):
+    builder = toy()
+    shared = builder.tensor(64, 64)
+    for _ in range(4):
+        builder.apply(texts["RELU"], shared)
+    update(builder, texts, shared)
+    graph = builder.graph()
+    names = [operation.name for operation in graph.operations]
+    pins = [f"pin {name}={variable}" for name, variable in zip(names, "iijji", strict=True)]
+    plan = partition(graph, 2, method=method, feed="anywhere", constraints=pins)
+    plan.verify(graph)
+    ((copy,),) = plan.copies.values()
+    assert copy.readers == (names[2], names[3])
+    assert plan.cost_bytes == 64 * 64 // 2 * 4
+    apart = partition(graph, 2, method=method, feed="anywhere", constraints=pins, keep=False)
+    assert apart.cost_bytes == 2 * plan.cost_bytes
 
 
 @pytest.mark.parametrize("workers", [2, 4])

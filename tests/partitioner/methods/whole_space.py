@@ -1,7 +1,8 @@
 """The best plan of the whole space, by enumeration, with bytes counted element by element.
 
 A choice of an operation has a variable per step, None if it can split nothing, or `"terms"`. A choice of a
-tensor has a dimension, None or `"terms"`. Given the operations, tensors are independent of each other.
+tensor has a dimension, None or `"terms"`. A tensor that lasts may have a copy if three classes of operations
+read it that do not overwrite it. Given the operations, tensors are independent of each other.
 """
 
 from __future__ import annotations
@@ -44,12 +45,20 @@ def cheapest(graph, workers):
         touching = [op for op in graph.operations if {t.index for t in members} & {*op.inputs, *op.outputs}]
         makers = [op for op in touching if {t.index for t in members} & set(op.outputs)]
         hops = (False, True) if len({number[op.index] for op in makers}) == 1 else (False,)
+        read_by = {number[op.index] for op in touching} - {number[op.index] for op in makers}
+        copies = [None]
+        if tensor.role.persistent and len(read_by) >= 3:
+            copies += tensor_sequences(tensor.shape, factors, terms=False)
         costs = []
-        for layout, stops in itertools.product(layouts, hops):
-            cost = np.zeros(total.shape)
+        for layout, copy, stops in itertools.product(layouts, copies, hops):
+            if copy is not None and TERMS in layout:
+                continue
+            cost = np.full(total.shape, copied(tensor, layout, copy, factors))
             for op in touching:
                 mine = number[op.index]
-                moved = [moved_bytes(graph, op, s, members, layout, factors, stops) for s in choices[mine]]
+                moved = [
+                    moved_bytes(graph, op, s, members, layout, factors, stops, copy) for s in choices[mine]
+                ]
                 cost += np.array(moved).reshape([-1 if n == mine else 1 for n in range(len(choices))])
             costs.append(cost)
         total += np.min(costs, axis=0)
@@ -115,7 +124,16 @@ def numbers(parts):
     return [order.index(part) for part in parts], len(order)
 
 
-def moved_bytes(graph, op, strategies, tensors, layout, factors, stops):
+def copied(tensor, layout, copy, factors):
+    """Bytes that move to make a copy."""
+    if copy is None:
+        return 0
+    whole = [(0, n) for n in tensor.shape]
+    parts = zip(split(whole, without(copy), factors), split(whole, without(layout), factors), strict=True)
+    return sum(len(element_set(c) - element_set(own)) for c, own in parts) * tensor_itemsize(tensor)
+
+
+def moved_bytes(graph, op, strategies, tensors, layout, factors, stops, copy=None):
     """Bytes that an operation moves for the members of a class of tensors; `NEVER` if that cannot be."""
     bound = op.bound
     axes = [bound.variables.index(v) if v in bound.variables else None for v in strategies]
@@ -141,7 +159,11 @@ def moved_bytes(graph, op, strategies, tensors, layout, factors, stops):
             wanted = reading if names & summed else [False] * len(factors)
             if partial != wanted or (any(partial) and names - summed):
                 return NEVER
-            moved += fetched(bound, names, boxes, owned) * tensor_itemsize(tensor)
+            elements = fetched(bound, names, boxes, owned)
+            if copy is not None:
+                held_there = split([(0, n) for n in tensor.shape], without(copy), factors)
+                elements = min(elements, fetched(bound, names, boxes, held_there))
+            moved += elements * tensor_itemsize(tensor)
         for k, output in enumerate(op.outputs):
             if output != tensor.index:
                 continue
