@@ -136,8 +136,8 @@ def partition(
 
     `replicate` says whether any step may replicate a tensor; without it, plans split all that can be split,
     as in the paper. `keep` says whether sums may stay in terms, partial results may be reduced in parts
-    before they are spread, inputs may be copied for several readers, and operations may be repeated at a
-    price. It is for the objective `bytes`. `feed` is `batch` if data and labels
+    before they are spread, inputs and what many operations read may be copied, and operations may be
+    repeated at a price. It is for the objective `bytes`. `feed` is `batch` if data and labels
     arrive split by batch, as a loader has them, so that all else that a plan needs of them is moved and
     counted. With `anywhere` they arrive where the plan wants them, without a byte. The lower bound holds for
     the plans that these settings leave (`plan.space`).

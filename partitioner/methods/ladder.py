@@ -7,6 +7,7 @@ Plans come from the same searches with prices in their tables: on all tensors th
 instant, in grades, and on the buffers of operations that exceed the limit if nothing else fits. The
 higher the price, the less plans hold. The least price of a ladder whose plan fits is found by bisection.
 The plan that replicates nothing is tried as well, and so are those that the bound leads to (`lagrangian`).
+If a limit is given, the choices of all these plans are then combined at finer prices (`among`).
 
 If the space keeps what is made, copies are then kept beyond it (`keeping_within`), for the best plan, the
 one without a limit and the lightest. With `exact`, plans are looked at in rising order of cost (`by_cost`),
@@ -27,6 +28,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
 from ..plans.cost import CostUnit
 from ..plans.plan import Plan
@@ -35,6 +37,7 @@ from ..problem.live_bytes import LiveBytes
 from ..problem.plan_choices import Choices, choices_of, copies_of
 from ..problem.problem import Chosen, Problem
 from ..problem.solution import Solution
+from .among import Among
 from .by_cost import PlansByCost
 from .fitting import Fitting, Needs, by_cost, by_memory, cost_of
 from .keeping_within import within
@@ -148,7 +151,7 @@ class Ladder:
 
         If none fits, it is the lightest one. Every plan needs at least `least` bytes.
         """
-        best = self._proven(least)
+        best = self._proven(least, combined=copies)
         if not (copies and best.plan.space.keep):
             return best
         lightest = min(self._found.values(), key=by_memory)
@@ -177,9 +180,15 @@ class Ladder:
                 yield settled
                 return
 
-    def _proven(self, least: int) -> Fitting:
-        """Return the cheapest plan of the space that was found and fits, with a bound; else the lightest."""
+    def _proven(self, least: int, combined: bool) -> Fitting:
+        """Return the cheapest plan of the space that was found and fits, with a bound; else the lightest.
+
+        With `combined`, the choices of plans that were found are combined.
+        """
         best = self._cheapest()
+        if combined:
+            self._combine()
+            best = self._cheapest_found()
         if not (self._method.closes_gap or best is None):
             return best
         prices, bound = self._bounded(best)
@@ -257,7 +266,14 @@ class Ladder:
             self._bisect()
             best = self._best()
             if best is None:
-                break
+                return self._cheapest_found()
+            settled = self.settled(best)
+            if settled is not None:
+                return settled
+
+    def _cheapest_found(self) -> Fitting | None:
+        """Return the cheapest plan of those found that fits with its workspace, or None."""
+        for best in iter(self._best, None):
             settled = self.settled(best)
             if settled is not None:
                 return settled
@@ -289,24 +305,38 @@ class Ladder:
             low, high = (low, rung) if self.fits(plan(rung)) else (rung, high)
         return high
 
+    def _combine(self) -> None:
+        """Combine the choices of the plans found, at prices that lead to the limit."""
+        lowest = LOWEST * self.free.cost / max(self.free.arena_bytes * self._workers, 1)
+
+        def fits(solution: Solution) -> bool:
+            return self.fits(self._planned(solution, ("combined", len(self._found))))
+
+        self._among().within(lowest, (self.limit_bytes - self.least_workspace) * self._workers, fits)
+
+    def _among(self) -> Among:
+        """Return the choices of the plans found."""
+        return Among(self.live, self._workers, [found.plan for found in self._found.values()])
+
     def _bounded(self, best: Fitting | None) -> tuple[LivePrices, int]:
         """Return prices, and their bound on plans that fit; plans that they lead to are tried."""
         room = (self.limit_bytes - self.least_workspace) * self._workers
         target = best.cost if best is not None else max(found.cost for found in self._found.values())
+        among = self._among()
         prices = ascend(
             self.live,
             self._workers,
             room,
             (choices_of(self._problem, self.free.plan), self.free.cost),
             target,
-            self._priced,
+            partial(self._priced, among),
         )
         self._lowest_fitting(RUNGS - 1, lambda rung: self._rung(rung, frozenset(), all_live=False))
         if not prices.of:
             return prices, 0
         steeper = [prices.times(RATIO**rung) for rung in range(STEEPER)]
         rung = self._lowest_fitting(
-            STEEPER, lambda rung: self._found_for(steeper[rung].priced(), ("steeper", rung))
+            STEEPER, lambda rung: self._combined(among, steeper[rung].priced(), ("steeper", rung))
         )
         if not self._method.closes_gap or self._problem.objective.unit is not CostUnit.BYTES:
             return prices, 0
@@ -326,11 +356,16 @@ class Ladder:
         """Search a problem for its plan alone: its bound does not hold for the problem without prices."""
         return searched(replace(problem, bounded=False), self._workers, method)
 
-    def _priced(self, problem: Problem) -> tuple[Choices, int]:
-        """Search a problem with prices; return the plan's choices, and its cost without prices."""
-        solution = self._unbounded(problem, self._quick)
-        found = self._planned(solution, ("ascent", len(self._found)))
-        return (solution.strategies, solution.dimensions), found.cost
+    def _priced(self, among: Among, problem: Problem) -> tuple[Choices, int]:
+        """Combine choices at prices; return those of the best plan, and its cost without prices."""
+        found = self._combined(among, problem, ("ascent", len(self._found)))
+        return choices_of(self._problem, found.plan), found.cost
+
+    def _combined(self, among: Among, problem: Problem, key: object) -> Fitting:
+        """Return the plan that combines choices best for a problem with prices, searched once."""
+        if key not in self._found:
+            self._planned(among.solved(problem), key)
+        return self._found[key]
 
     def _fullest(self, found: Fitting) -> frozenset[int]:
         """Return the operations at which a plan holds most."""

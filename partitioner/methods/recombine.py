@@ -19,18 +19,12 @@ from fractions import Fraction
 from itertools import product
 from math import prod
 
-from ..layouts.choices import (
-    OperatorChoices,
-    TensorChoices,
-    operator_choices,
-    splittable,
-    tensor_choices,
-)
+from ..layouts.choices import OperatorChoices, TensorChoices, splittable
 from ..plans.cost import Cost
 from ..plans.plan import Plan
 from ..problem.factor_graph import factor_graph, joint_choices
 from ..problem.live_bytes import LiveBytes
-from ..problem.plan_choices import Choices, choices_of
+from ..problem.plan_choices import Choices, choices_made, choices_of
 from ..problem.problem import Problem
 from ..problem.sequences import all_sequences, sequence_count
 from ..problem.solution import assigned
@@ -119,24 +113,4 @@ def most_choices(problem: Problem, factors: tuple[int, ...]) -> int:
             sequence_count(dict(enumerate(shape)), factors, problem.may_replicate(number))
             for number, shape in enumerate(problem.shapes)
         ),
-    )
-
-
-def choices_made(
-    problem: Problem, factors: tuple[int, ...], fitting: Sequence[Choices]
-) -> tuple[list[OperatorChoices], list[TensorChoices]]:
-    """Return the choices of every class that some plan makes; equal ones are one object."""
-    strategies = [tuple(dict.fromkeys(own)) for own in zip(*[each[0] for each in fitting], strict=True)]
-    dimensions = [tuple(dict.fromkeys(own)) for own in zip(*[each[1] for each in fitting], strict=True)]
-    of_operators = {
-        (bound, own): operator_choices(bound, own, factors)
-        for bound, own in dict.fromkeys(zip(problem.operators, strategies, strict=True))
-    }
-    of_tensors = {
-        (shape, own): tensor_choices(shape, own, factors)
-        for shape, own in dict.fromkeys(zip(problem.shapes, dimensions, strict=True))
-    }
-    return (
-        [of_operators[key] for key in zip(problem.operators, strategies, strict=True)],
-        [of_tensors[key] for key in zip(problem.shapes, dimensions, strict=True)],
     )

@@ -33,7 +33,7 @@ from ..plans.cost import PICOSECONDS_PER_SECOND
 from ..plans.plan import Plan
 from ..plans.space import Space
 from ..problem.factor_graph import factor_graph, joint_choices
-from ..problem.plan_choices import choices_of
+from ..problem.plan_choices import choices_made, choices_of
 from ..problem.problem import Chosen, Problem
 from ..problem.sequences import all_sequences
 from ..problem.solution import assigned
@@ -52,7 +52,7 @@ from .frontier import (
 )
 from .frontier_bounds import LowerPoint, has_equal_devices, least_seconds
 from .method import Method
-from .recombine import choices_made, most_choices, with_memory
+from .recombine import most_choices, with_memory
 from .search import plan_of, prepared
 from .settings import SearchSettings
 from .within_memory import memory_front

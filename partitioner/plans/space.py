@@ -23,7 +23,7 @@ class Space:
 
     keep: bool = False
     """Whether sums may stay in terms, partial results may be reduced in parts before they are spread, inputs
-    may be copied for several readers, and operations may be repeated at a price.
+    and what many operations read may be copied, and operations may be repeated at a price.
     """
 
     memory_bytes: int | None = None

@@ -47,6 +47,9 @@ from .sequences import all_sequences, sequence_count
 GRADES = 8
 """The number of different prices of a byte; tensors of equal price and shape share their tables."""
 
+SPREAD = Fraction(1, 8)
+"""The part by which the highest price of a byte exceeds the lowest, if all classes differ."""
+
 FULLEST = 8
 """The number of operations whose choices are enumerated for the bound."""
 
@@ -159,6 +162,14 @@ class LiveBytes:
     def prices(self, price: Fraction) -> dict[int, Fraction]:
         """Return the price of an element held of each class that lasts, `price` being that of a byte."""
         return {number: price * itemsize for number, itemsize in self.lasting.items()}
+
+    def spread_prices(self, price: Fraction) -> dict[int, Fraction]:
+        """Return prices on tensors that last, spread evenly from `price` to `SPREAD` more."""
+        count = len(self.lasting)
+        return {
+            number: price * itemsize * (1 + SPREAD * place / count)
+            for place, (number, itemsize) in enumerate(self.lasting.items())
+        }
 
     def graded_prices(self, price: Fraction, *, all_live: bool = True) -> dict[int, Fraction]:
         """Return prices on tensors that last, in grades from `price` to twice that.

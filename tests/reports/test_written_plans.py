@@ -68,7 +68,9 @@ def test_an_explanation(graph: Any, plan: tofu.Plan, capsys: pytest.CaptureFixtu
         f"fc2_weight 1 home whole on worker 2 {READERS[0]} {READERS[1]} 2",
     ):
         assert line in said
-    assert said[-1].startswith("alternatives are priced only for plans in steps, and this one keeps copies")
+    assert said[-1].startswith(
+        "alternatives are priced only for plans in steps, and operation 'flatten' is whole"
+    )
     assert not any("choosing again" in line for line in said)
 
 

@@ -106,8 +106,12 @@ def test_written_steps_are_priced_as_found_ones(graph: Any) -> None:
 
 
 def test_what_is_not_priced_says_why(graph: Any, plan: tofu.Plan, toy: Any, texts: dict[str, str]) -> None:
-    assert "operation 'flatten' is whole on worker 3" in explain(graph, plan, "fc1").unpriced
     assert "operation 'flatten' is whole on worker 3" in explain(graph, placed(graph), "fc1").unpriced
+    split = tofu.partition(graph, 4, replicate=False)
+    kept = dataclasses.replace(
+        split, copies={**split.copies, "fc2_weight": (Copy((None, None), ("fc2.product",)),)}
+    )
+    assert "keeps copies of 'fc2_weight'" in explain(graph, kept, "fc1").unpriced
     replicated = {t.name: (None, None) for t in graph.tensors if t.alias is None}
     allreduced = compose(graph, 4, {o.name: (None, None) for o in graph.operations}, replicated)
     assert "is reduced in two hops" in explain(graph, allreduced, "fc1").unpriced
