@@ -254,6 +254,8 @@ _OTHER_GRAPH = "; it was made for another model, optimizer or number of micro-ba
 
 def _check_names(what: str, planned: Mapping[str, object], expected: Iterable[str]) -> None:
     names = set(expected)
+    if planned.keys() == names:
+        return
     missing, unknown = sorted(names - planned.keys()), sorted(planned.keys() - names)
     if missing:
         raise PlanError(
