@@ -8,13 +8,14 @@ Guarantees: the buffers are those of `lower`, in the same order, so the arenas a
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from ...dataflow.graph import Graph, Operation
+from ...dataflow.alike import NONE, Integers, numbered
+from ...dataflow.graph import Graph
 from ...programs.arena import plan_arena
 from ...support.gc_pause import gc_paused
 from ..costs.movement import Movements, WorkerRegions
@@ -23,10 +24,6 @@ from ..layouts.order import in_order
 from ..plans.plan import Plan
 from .lowering import PlanRegions
 from .memory_use import MemoryUse, WorkerUse, memory_use
-
-Integers = npt.NDArray[np.int64]
-
-_NONE = -1
 
 
 class Arenas:
@@ -56,17 +53,8 @@ class _TouchedTensors:
     graph: Graph
     """The graph."""
 
-    kinds: Integers
-    """The kind of each operation, see `_kinds`."""
-
-    slots: Integers
-    """The tensors that each operation reads, then those that it makes, `[operations, slots]`.
-
-    A slot that it does not have is -1.
-    """
-
     roots: Integers
-    """The tensors whose memory those have."""
+    """The tensors whose memory the tensors have that operations touch, `[operations, slots]`, or -1."""
 
     homes: Integers
     """The tensors that overwrite none."""
@@ -83,37 +71,18 @@ class _TouchedTensors:
     @classmethod
     def of(cls, graph: Graph) -> _TouchedTensors:
         """Return the tensors that the operations of a graph touch."""
-        listed = [(*operation.inputs, *operation.outputs) for operation in graph.operations]
-        width = max(map(len, listed), default=0)
-        padded = [(*tensors, *[_NONE] * (width - len(tensors))) for tensors in listed]
-        slots = np.array(padded, np.int64).reshape(len(listed), width)
-        roots = np.array((*graph.roots, _NONE), np.int64)
+        roots = np.array((*graph.roots, NONE), np.int64)
         own = [tensor for tensor in graph.tensors if tensor.alias is None]
         lasting = {graph.roots[tensor.index] for tensor in graph.tensors if tensor.role.persistent}
         kept = lasting | {graph.roots[tensor] for tensor in graph.outputs}
         return cls(
             graph,
-            np.array(_kinds(graph), np.int64),
-            slots,
-            roots[slots],
+            roots[graph.alike.slots],
             np.array([tensor.index for tensor in own], np.int64),
             np.array([tensor.itemsize for tensor in own], np.int64),
             np.array([tensor.index in lasting for tensor in own], np.bool_),
             np.array([tensor.index in kept for tensor in own], np.bool_),
         )
-
-
-def _kinds(graph: Graph) -> list[int]:
-    """Number operations by operator, element types and which of their tensors share buffers."""
-    known: dict[tuple[object, ...], int] = {}
-    found = []
-    for operation in graph.operations:
-        tensors = *operation.inputs, *operation.outputs
-        types = [(graph.tensors[tensor].dtype, graph.tensors[tensor].itemsize) for tensor in tensors]
-        own = [graph.roots[tensor] for tensor in tensors]
-        key = operation.bound, *map(tensors.index, tensors), *map(own.index, own), *types
-        found.append(known.setdefault(key, len(known)))
-    return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -167,7 +136,8 @@ class _KnownUses:
         """The uses of single workers, by their numbers."""
         self.parts: list[Integers] = []
         """The elements of a worker's parts of a tensor, by their numbers."""
-        self._numbers: dict[Hashable, int] = {}
+        self.numbers: dict[Hashable, int] = {}
+        """The numbers of forms, regions and pairs of them."""
         self._table_numbers: dict[WorkerUse, int] = {}
         self._parts_numbers: dict[tuple[int, ...], int] = {}
         self._held: dict[WorkerRegions, tuple[int, ...]] = {}
@@ -175,18 +145,7 @@ class _KnownUses:
 
     def number(self, value: Hashable) -> int:
         """Return the number of a value."""
-        return self._numbers.setdefault(value, len(self._numbers))
-
-    def numbers(self, values: Iterable[Hashable]) -> list[int]:
-        """Return the numbers of values that all exist; an object is looked up once."""
-        known: dict[int, int] = {}
-        found = []
-        for value in values:
-            number = known.get(id(value))
-            if number is None:
-                number = known[id(value)] = self.number(value)
-            found.append(number)
-        return found
+        return self.numbers.setdefault(value, len(self.numbers))
 
     def held(self, regions: WorkerRegions) -> tuple[int, ...]:
         """Return for each worker the number of its parts of a tensor."""
@@ -229,14 +188,14 @@ class _PlacedUses:
         self._regions = PlanRegions(touched.graph, plan, known.movements)
         self._operations = in_order(touched.graph, plan.written_order)
         self._versions = self._versions_by_place()
+        self._roots = touched.roots[[operation.index for operation in self._operations]]
+        """The tensors whose memory each operation touches."""
         self._uses = self._found()
         ticks = np.array([use.ticks for use in self._uses], np.int64)
         self._begins = ticks.cumsum() - ticks
         """The tick at which each operation begins."""
         self._end = int(self._begins[-1]) + self._uses[-1].last + 1 if self._uses else 1
         """The tick after all instructions."""
-        self._roots = touched.roots[[operation.index for operation in self._operations]]
-        """The tensors whose memory each operation touches."""
 
     def _versions_by_place(self) -> dict[int, list[ReadCopy]]:
         """Return the copies that operations read, by their places, each after what it is made from."""
@@ -257,22 +216,23 @@ class _PlacedUses:
 
     def _found(self) -> list[_Use]:
         """Return the uses of operations; those that are not known are found by lowering."""
-        regions, known, slots = self._regions, self._known, self._touched.slots
-        forms = known.numbers([regions.plan.strategies[each.name] for each in self._graph.operations])
-        homes = zip(known.numbers(regions.owned), known.numbers(regions.stops), strict=True)
-        numbers = np.array([*map(known.number, homes), _NONE], np.int64)
-        kinds = np.column_stack((self._touched.kinds, np.array(forms, np.int64), numbers[slots])).tolist()
+        regions, known, width = self._regions, self._known, self._roots.shape[1]
+        strategies = [regions.plan.strategies[each.name] for each in self._graph.operations]
+        forms = numbered(strategies, known.numbers)
+        parts = [numbered(each, known.numbers) for each in (regions.owned, regions.stops)]
+        homes = zip(*parts, strict=True)
+        keys = self._graph.alike.keys(forms, list(map(known.number, homes)))
         found = []
         for number, operation in enumerate(self._operations):
             versions = self._versions.get(number, ())
-            key = tuple(kinds[operation.index])
+            key = keys[operation.index]
             for version in versions:
                 held = known.number(regions.movements.layout(version.layout))
                 place = operation.inputs.index(version.tensor)
                 key += place, version.from_number == 0, version.made, held
             use = known.uses.get(key)
             if use is None:
-                use = known.add(key, memory_use(regions, operation, versions, slots.shape[1]))
+                use = known.add(key, memory_use(regions, operation, versions, width))
             found.append(use)
         return found
 

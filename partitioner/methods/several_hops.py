@@ -105,9 +105,12 @@ def _changed(graph: Graph, plan: Plan, proposals: Iterable[_Proposal]) -> Plan:
     layouts, copies = dict(plan.layouts), dict(plan.copies)
     for proposal in proposals:
         way = proposal.way
+        homes: dict[Layout, Layout] = {}
         for tensor in proposal.tensors:
             old = layouts[tensor.names[0]]
-            layouts.update(dict.fromkeys(tensor.names, replace(old, form=way.home, via=way.via)))
+            if old not in homes:
+                homes[old] = replace(old, form=way.home, via=way.via)
+            layouts.update(dict.fromkeys(tensor.names, homes[old]))
             if way.copies:
                 copies[tensor.names[0]] = tuple([
                     Copy(form, tuple([tensor.readers[place] for place in places]))
