@@ -119,11 +119,10 @@ def _sum(
     graph: Graph,
     layouts: Mapping[str, Layout],
     strategies: Mapping[str, Form],
-    factors: tuple[int, ...],
     versions: Versions,
+    parts: PartCounts,
 ) -> int:
     """Return the sum of `count`."""
-    parts = PartCounts(factors)
     total = 0
     for operation, members in _groups(graph, layouts, strategies, versions):
         moved = _of_operation(parts, graph, operation, layouts, strategies, versions)
@@ -156,18 +155,20 @@ def count_bytes(
     strategies: Mapping[str, Form],
     factors: tuple[int, ...],
     versions: Versions = MappingProxyType({}),
+    known: KnownCounts | None = None,
 ) -> list[int]:
     """Return the sum of `count` after no step, one, and so on up to all; equal operations are evaluated once.
 
     After some steps, each of the remaining groups of workers counts as one worker. A plan that is not written
-    in steps throughout counts as one step.
+    in steps throughout counts as one step. `known` has the counts of other plans with the same factors.
     """
+    known = KnownCounts(factors) if known is None else known
     forms = {id(each): each for each in (*layouts.values(), *strategies.values())}
     if versions or not is_stepped(forms.values()):
-        return [0, _sum(graph, layouts, strategies, factors, versions)]
+        return [0, _sum(graph, layouts, strategies, versions, known.parts)]
     if not factors:
         return [0]
-    elements = _Elements(factors)
+    elements = known.elements
     weights: Counter[tuple[_Operator, _Tensor, Use]] = Counter()
     for operation, members in _groups(graph, layouts, strategies, versions):
         operator = elements.operator(operation.bound, plain_steps(strategies[operation.name]))
@@ -379,3 +380,13 @@ def _moved_by_group(operator: _Operator, owned: Boxes, source: Use) -> Counts:
     if isinstance(source, int):
         return operator.terms * volume(owned) - overlap(owned, operator.outputs[source])
     return fetched_by_worker([operator.inputs[name] for name in source], owned)
+
+
+class KnownCounts:
+    """Elements that move in plans with the same factors; each count is computed once for all of them."""
+
+    def __init__(self, factors: tuple[int, ...]) -> None:
+        self.parts = PartCounts(factors)
+        """For plans in any form."""
+        self.elements = _Elements(factors)
+        """For plans in steps."""

@@ -80,6 +80,7 @@ class _Check:
         reducers: dict[int, AnyReducer | None] = {}
         for each in {id(each): each for each in self.layouts.values()}.values():
             self.objects[id(each)] = self._terms(each)
+        partial = self._partial()
         for operation in self.graph.operations:
             key = operation.bound, self.strategies[operation.name]
             same = id(key[0]), id(key[1])
@@ -89,7 +90,8 @@ class _Check:
                     tasks[key] = split_operation(*key, layout.factors)
                 objects[same] = tasks[key], reducer_of(operation.bound, tasks[key])
             parts, reducer = objects[same]
-            self._check_reads(operation, parts, reducers)
+            if parts.reads > 1 or not partial.isdisjoint(operation.inputs):
+                self._check_reads(operation, parts, reducers)
             for output in operation.outputs:
                 self._check_made(self.graph.tensors[output], operation, parts)
                 reducers[output] = reducer
@@ -104,7 +106,13 @@ class _Check:
                     f"tensor {tensor.name!r} {why}, so it cannot be {terms} partial results; give it a form "
                     "without terms"
                 )
-            self._check_copies(tensor)
+            if tensor.name in self.copies:
+                self._check_copies(tensor)
+
+    def _partial(self) -> set[int]:
+        """Return the tensors of which some version has terms."""
+        found = {each.index for each in self.graph.tensors if self._terms(self.layouts[each.name]) > 1}
+        return found | {tensor for (_, tensor), copy in self.versions.items() if self._terms(copy.layout) > 1}
 
     def _check_reads(
         self, operation: Operation, tasks: OperationParts, reducers: Mapping[int, AnyReducer | None]
