@@ -24,9 +24,9 @@ from .partitioner import (
     Needs,
     Plan,
     SearchSettings,
+    Simulations,
     find_plan_within,
     lower,
-    simulation,
 )
 from .partitioner.lowering.arenas import Arenas
 from .partitioner.methods.autodist.rewriting import rewrite
@@ -301,8 +301,8 @@ def frontier(
     limit = parse_limit(memory, "memory", found)
 
     def measuring(graph: Graph) -> Callable[[Plan], Measured]:
-        arenas = Arenas(graph)
-        return lambda plan: Measured(simulation(graph, plan, found).seconds, arenas.largest(plan))
+        arenas, simulations = Arenas(graph), Simulations(graph, found)
+        return lambda plan: Measured(simulations.of(plan).seconds, arenas.largest(plan))
 
     measures = Measures(measuring, task_times(graph, found, workers))
     limits = worker_limits(limit, workers)

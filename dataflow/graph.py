@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from ..operators.stages.bound_operator import BoundOperator
 from ..tdl import format as format_description
+from .alike import Alike
 from .element_types import itemsize
 
 if TYPE_CHECKING:
@@ -143,6 +144,11 @@ class Graph:
         for tensor in self.tensors:
             roots.append(tensor.index if tensor.alias is None else roots[tensor.alias])
         return tuple(roots)
+
+    @cached_property
+    def alike(self) -> Alike:
+        """Return which operations are alike, found once."""
+        return Alike.of(self)
 
     def to_networkx(
         self, seconds: Mapping[str, float | Mapping[str, float]] | None = None

@@ -18,7 +18,7 @@ from .methods.settings import SearchSettings
 from .methods.several_hops import in_several_hops
 from .methods.within_memory import find_plan_within, least_peak_bytes, memory_front
 from .plans.plan import Plan, contributors
-from .plans.simulation import simulation
+from .plans.simulation import Simulations, simulation
 from .problem.constraints import Forbid, Pin
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "Pin",
     "Plan",
     "SearchSettings",
+    "Simulations",
     "contributors",
     "difference",
     "explain",

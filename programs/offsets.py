@@ -12,6 +12,7 @@ Implemented in: `live_sizes` (the bound), `in_order_of_time`, `largest_first`, `
 from __future__ import annotations
 
 from bisect import bisect_left
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,9 @@ ACCEPTED_WASTE = 0.02
 
 FEW_BUFFERS = 512
 """Up to this number of buffers all heuristics are tried as long as any memory is wasted."""
+
+COMPILED_BUFFERS = 1 << 11
+"""From this number of buffers on, loops are compiled if that is possible: loading the compiler takes time."""
 
 _UNLIMITED = int(np.iinfo(np.int64).max // 2)
 
@@ -61,10 +65,15 @@ def live_sizes(sizes: Integers, births: Integers, deaths: Integers) -> Integers:
 
 def in_order_of_time(sizes: Integers, births: Integers, deaths: Integers) -> tuple[Integers, int]:
     """Allocate each buffer at its birth in the smallest sufficient gap, and free it after its death."""
+    first = np.lexsort((-sizes, births - deaths, births))
+    last = np.argsort(deaths, kind="stable")
+    loops = _compiled(len(sizes))
+    if loops is not None:
+        found = np.zeros(len(sizes), np.int64)
+        return found, loops.place_in_time(sizes, births, deaths, first, last, found)
     offsets = [0] * len(sizes)
     arena = 0
-    order = np.lexsort((-sizes, births - deaths, births)).tolist()
-    dying = iter(np.argsort(deaths, kind="stable").tolist())
+    order, dying = first.tolist(), iter(last.tolist())
     size_of, birth_of, death_of = sizes.tolist(), births.tolist(), deaths.tolist()
     gaps = [(0, _UNLIMITED)]  # (start, end), in order, none next to another
     next_dead = next(dying)
@@ -121,6 +130,9 @@ def _heaviest_first(
     """
     order = np.lexsort((births, -weights, (births > births.min()) | (deaths < deaths.max())))
     offsets = np.zeros(len(sizes), np.int64)
+    loops = _compiled(len(sizes))
+    if loops is not None:
+        return offsets, loops.place_heaviest(sizes, births, deaths, order, offsets, below)
     placed = np.zeros((4, len(sizes)), np.int64)  # births, deaths, starts, ends, in the order of starts
     arena = 0
     for count, index in enumerate(order.tolist()):
@@ -140,3 +152,16 @@ def _heaviest_first(
         if arena >= below:
             break
     return offsets, arena
+
+
+def _compiled(buffers: int) -> ModuleType | None:
+    """Return the module of compiled loops; None for fewer than `COMPILED_BUFFERS`, or without numba."""
+    if buffers < COMPILED_BUFFERS:
+        return None
+    from ..support.compiled import COMPILED
+
+    if not COMPILED:
+        return None
+    from . import offset_loops
+
+    return offset_loops

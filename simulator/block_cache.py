@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from ..dataflow.graph import Graph, Operation
+from ..dataflow.graph import Graph, Operation, Tensor
 from ..errors import PlanError
 from ..machines.device_kind import DeviceKind
 from ..machines.machine import Machine
@@ -16,7 +16,7 @@ from .build_block import Holdings, build
 from .message_times import MessageTimes
 from .part_cache import PartCache
 from .part_sets import PartSet
-from .structure import Like, Structure
+from .structure import Like, Structure, structures
 from .task_sets import CutOperation, TaskSet, check_workers, cut, distinct, held_parts, task_set
 from .times import Source, TaskTimes, TimesOfTasks
 
@@ -32,12 +32,12 @@ class BlockCache:
         graph: Graph,
         machine: Machine,
         workers: int,
-        structure: Structure,
         times: TaskTimes | None,
     ) -> None:
+        self.structures = structures(graph)
+        """The structures of the graph."""
         self._graph = graph
         self._workers = workers
-        self._structure = structure
         self._times = TimesOfTasks(graph, machine, workers, times)
         self.messages = MessageTimes(machine, workers, self._times.profiled)
         self._kind_of = _first_alike(self.messages.ways.kinds)
@@ -46,28 +46,33 @@ class BlockCache:
         self._spent: dict[tuple[CutOperation, tuple[int, ...]], tuple[list[int], Sequence[Source]]] = {}
         self._tasks: dict[tuple[CutOperation, tuple[int, ...]], TaskSet] = {}
         self._given: dict[tuple[object, ...], PartSet] = {}
+        self._tasks_read: dict[tuple[Like, int], tuple[Sequence[Task], TaskSet]] = {}
+        """Tuples of tasks, by their identities, and what they stand for."""
+        self._given_read: dict[tuple[object, ...], tuple[object, object, Holdings]] = {}
+        """Tuples of holdings and stops, by their identities, and what they stand for."""
         self._holdings: dict[tuple[PartSet, PartSet | None], Holdings] = {}
         self._blocks: dict[tuple[object, ...], OperationBlock] = {}
         self._size = 0
 
-    def tasks(self, listed: Iterable[tuple[int, Sequence[Task]]]) -> dict[int, TaskSet]:
+    def tasks(self, structure: Structure, listed: Iterable[tuple[int, Sequence[Task]]]) -> dict[int, TaskSet]:
         """Return the tasks of operations. Raises PlanError unless they tile the iteration spaces.
 
-        Operations that are like each other often share one list, which is read once.
+        Operations that are like each other often share one list, which is read once, and tuples once for all.
         """
         read: dict[tuple[Like, int], tuple[Sequence[Task], TaskSet]] = {}
         found = {}
         for number, tasks in listed:
-            key = self._structure.likes[number], id(tasks)
-            known = read.get(key)
+            key = structure.likes[number], id(tasks)
+            known = self._tasks_read.get(key) or read.get(key)
             if known is None:
-                known = read[key] = tasks, self._task_set(self._graph.operations[number], tasks)
+                known = tasks, self._task_set(self._graph.operations[number], key[0], tasks)
+                (self._tasks_read if isinstance(tasks, tuple) else read)[key] = known
             found[number] = known[1]
         return found
 
-    def _task_set(self, operation: Operation, tasks: Sequence[Task]) -> TaskSet:
+    def _task_set(self, operation: Operation, like: Like, tasks: Sequence[Task]) -> TaskSet:
         try:
-            boxes = self._cut(operation, tasks)
+            boxes = self._cut(operation, like, tasks)
             workers = tuple([task.worker for task in tasks])
             found = self._tasks.get((boxes, workers))
             if found is None:
@@ -78,8 +83,8 @@ class BlockCache:
             raise PlanError(f"operation {operation.name!r}: {error}") from error
         return found
 
-    def _cut(self, operation: Operation, tasks: Sequence[Task]) -> CutOperation:
-        key = self._structure.likes[operation.index], *[(task.box, task.term, task.read) for task in tasks]
+    def _cut(self, operation: Operation, like: Like, tasks: Sequence[Task]) -> CutOperation:
+        key = like, *[(task.box, task.term, task.read) for task in tasks]
         found = self._cuts.get(key)
         if found is None:
             found = self._cuts[key] = cut(operation, tasks, self._parts)
@@ -98,22 +103,23 @@ class BlockCache:
         return found
 
     def given(
-        self, listed: Iterable[tuple[int, Sequence[Holding], Sequence[Holding] | None]]
+        self, structure: Structure, listed: Iterable[tuple[int, Sequence[Holding], Sequence[Holding] | None]]
     ) -> dict[int, Holdings]:
         """Return holdings of versions, and where they stop. Raises PlanError unless both tile the versions.
 
-        Versions of one shape often share one list, which is read once.
+        Versions of one shape often share one list, which is read once, and tuples once for all.
         """
         read: dict[tuple[object, ...], tuple[object, object, Holdings]] = {}
         found = {}
         for version, holdings, stop in listed:
-            shape = self._graph.tensors[self._structure.versions.tensors[version]].shape
-            key = shape, id(holdings), id(stop)
-            known = read.get(key)
+            of = self._graph.tensors[structure.versions.tensors[version]]
+            key = of.shape, id(holdings), id(stop)
+            known = self._given_read.get(key) or read.get(key)
             if known is None:
-                home = self._held(version, holdings)
-                both = self._joined(home, None if stop is None else self._held(version, stop))
-                known = read[key] = holdings, stop, both
+                home = self._held(of, holdings)
+                both = self._joined(home, None if stop is None else self._held(of, stop))
+                lasting = isinstance(holdings, tuple) and (stop is None or isinstance(stop, tuple))
+                (self._given_read if lasting else read)[key] = known = holdings, stop, both
             found[version] = known[2]
         return found
 
@@ -121,12 +127,13 @@ class BlockCache:
         """Return the holdings of an output that is held by the workers that make it."""
         return self._joined(distinct(tasks.made[output], self._parts), None)
 
-    def block(self, operation: Operation, tasks: TaskSet, held: Sequence[Holdings]) -> OperationBlock:
+    def block(
+        self, operation: Operation, like: Like, tasks: TaskSet, held: Sequence[Holdings]
+    ) -> OperationBlock:
         """Return the block of an operation; `held` are the holdings of the versions that it touches.
 
         Raises PlanError if no one holds what a task needs.
         """
-        like = self._structure.likes[operation.index]
         key = like, tasks, *held
         found = self._blocks.get(key)
         if found is None:
@@ -143,14 +150,13 @@ class BlockCache:
     def _forget(self) -> None:
         for cache in (
             self._parts, self._cuts, self._spent, self._tasks, self._given, self._holdings,
-            self._blocks,
+            self._blocks, self._tasks_read, self._given_read,
         ):  # fmt: skip
             cache.clear()
         self.messages.forget()
         self._size = 0
 
-    def _held(self, version: int, holdings: Sequence[Holding]) -> PartSet:
-        of = self._graph.tensors[self._structure.versions.tensors[version]]
+    def _held(self, of: Tensor, holdings: Sequence[Holding]) -> PartSet:
         key = of.shape, *[(each.worker, each.region, each.term) for each in holdings]
         found = self._given.get(key)
         if found is None:

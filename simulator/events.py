@@ -3,9 +3,10 @@
 An instruction waits for those that make what it reads, for those that read or wrote what it overwrites, and
 for the one before it of its *runner*: a lane of its worker, or a device that serves its workers in turn. It
 is ready when they have ended, and its runner is awake if it waited for another one. It begins, which takes a
-while. Then its legs are ready, which occupy lanes, and when all have ended it finishes. Lanes serve legs by
-(ready time, key). A key is made of the operation's place in the order and the leg's number in its block, so
-it depends on nothing that was simulated before.
+while. Then its legs are ready together, which occupy lanes, and when all have ended it finishes. Lanes serve
+the legs of instructions by (ready time, key), those of one instruction in turn. A key is made of the
+operation's place in the order and the instruction's number in its block, so it depends on nothing that was
+simulated before.
 
 A change alters nothing before the first moment at which something is ready that it adds, removes or lets wait
 for others than before (`first_change`). All that is ready earlier keeps its times (`keep`), and the queue
@@ -26,7 +27,6 @@ from .blocks import (
     FINISH,
     FOLLOW_FIRSTS,
     LEG_FIRSTS,
-    LEG_OWNER,
     LEG_TIME,
     LEG_WAY,
     NEED_FIRSTS,
@@ -40,7 +40,7 @@ from .blocks import (
 from .net import Net
 
 SHIFT = 32
-"""The bits of a key that number a leg within its block."""
+"""The bits of a key that number an instruction within its block."""
 
 
 class Placed(NamedTuple):
@@ -324,17 +324,17 @@ def follow(
             moment = ready[number] + words[block + words[block + BEGIN] + local]
             ends[number] = moment
             head = block + words[block + LEG_FIRSTS] + local
-            waiting = 0
+            waiting = False
             for leg in range(words[head], words[head + 1]):
                 way = words[block + words[block + LEG_WAY] + leg]
                 if way >= 0 and ways.firsts[way] < ways.firsts[way + 1]:
-                    heappush(queue, (moment, (net.position[operation] << SHIFT) + leg))
-                    waiting += 1
+                    waiting = True
                 else:
                     clock.leg_start[placed.leg_base[operation] + leg] = moment
                     ends[number] = max(ends[number], moment + words[block + words[block + LEG_TIME] + leg])
-            missing[number] = waiting
-            if waiting == 0:
+            if waiting:
+                heappush(queue, (moment, (net.position[operation] << SHIFT) + local))
+            else:
                 ends[number] += words[block + words[block + FINISH] + local]
                 done.append(number)
         while done:
@@ -380,23 +380,26 @@ def follow(
             break
         moment, key = heappop(queue)
         operation = net.order[key >> SHIFT]
-        leg = key & ((1 << SHIFT) - 1)
-        block = at[operation]
-        way = words[block + words[block + LEG_WAY] + leg]
-        start = moment
-        for lane in range(ways.firsts[way], ways.firsts[way + 1]):
-            start = max(start, free[ways.lanes[lane]])
-        end = start + words[block + words[block + LEG_TIME] + leg]
-        for lane in range(ways.firsts[way], ways.firsts[way + 1]):
-            free[ways.lanes[lane]] = end
-        clock.leg_start[placed.leg_base[operation] + leg] = start
-        local = words[block + words[block + LEG_OWNER] + leg]
+        block, local = at[operation], key & ((1 << SHIFT) - 1)
         number = placed.base[operation] + local
-        ends[number] = max(ends[number], end)
-        missing[number] -= 1
-        if missing[number] == 0:
-            ends[number] += words[block + words[block + FINISH] + local]
-            done.append(number)
+        head = block + words[block + LEG_FIRSTS] + local
+        for leg in range(words[head], words[head + 1]):
+            way = words[block + words[block + LEG_WAY] + leg]
+            if way < 0:
+                continue
+            first, last = ways.firsts[way], ways.firsts[way + 1]
+            if first == last:
+                continue
+            start = moment
+            for lane in range(first, last):
+                start = max(start, free[ways.lanes[lane]])
+            end = start + words[block + words[block + LEG_TIME] + leg]
+            for lane in range(first, last):
+                free[ways.lanes[lane]] = end
+            clock.leg_start[placed.leg_base[operation] + leg] = start
+            ends[number] = max(ends[number], end)
+        ends[number] += words[block + words[block + FINISH] + local]
+        done.append(number)
     whole = 0
     for operation in range(len(at)):
         base = placed.base[operation]

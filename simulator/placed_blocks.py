@@ -96,7 +96,7 @@ class PlacedBlocks:
 
     def begin(self, blocks: Mapping[int, OperationBlock]) -> int:
         """Place the blocks of all operations and return the time of the whole."""
-        self._place(blocks)
+        self._place_all([blocks[operation] for operation in range(len(blocks))])
         self._chain(blocks)
         self._known[:] = zeros(len(self._known))
         whole = self._follow(0)
@@ -199,6 +199,24 @@ class PlacedBlocks:
         keep(self._placed, self._proposed, self._lanes, self._known, free, since)
         whole = follow(self._net, self._placed, self._proposed, self._lanes, self._known, self._missing, free)
         return int(whole)
+
+    def _place_all(self, blocks: Sequence[OperationBlock]) -> None:
+        """Write the blocks of all operations, equal ones once, one after the other."""
+        users = Counter(blocks)
+        self._written = {block: (self._words.take(len(block.words)), count) for block, count in users.items()}
+        take, take_legs = self._numbers.take, self._legs.take
+        self._sites = {
+            number: _Site(block, self._written[block][0], take(block.count), take_legs(block.legs))
+            for number, block in enumerate(blocks)
+        }
+        words, count, legs = self._words.end, self._numbers.end, self._legs.end
+        of_numbers = [zeros(count) for _ in range(4)]
+        self._placed = Placed(zeros(words), *self._placed[1:4], *of_numbers)
+        self._clock, self._proposed = (Clock(zeros(count), zeros(count), zeros(legs)) for _ in range(2))
+        self._known, self._missing, self._moved = zeros(count), zeros(count), zeros(2 * count)
+        for block, (at, _) in self._written.items():
+            self._placed.words[at : at + len(block.words)] = block.words
+        self._settle(self._sites)
 
     def _place(self, blocks: Mapping[int, OperationBlock]) -> None:
         """Write blocks to free places, equal ones once."""

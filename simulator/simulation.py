@@ -28,7 +28,6 @@ from .blocks import OperationBlock
 from .box_jobs import BoxJobs
 from .build_block import Holdings
 from .placed_blocks import PlacedBlocks
-from .structure import structure
 from .task_sets import TaskSet
 from .timeline import Timeline
 from .times import NANOSECONDS, TaskTimes
@@ -69,6 +68,7 @@ class Simulation:
         copies: Mapping[str, Sequence[HeldCopy]] | None = None,
         order: Sequence[str] | None = None,
         times: TaskTimes | None = None,
+        cache: BlockCache | None = None,
     ) -> None:
         """Simulate one iteration.
 
@@ -77,7 +77,8 @@ class Simulation:
         where partial results are reduced on their way to their holdings. `copies` are the versions of
         tensors besides their holdings. `order` are the operations in the order in which they run, if it is
         not the graph's. `times` gives the times of tasks, which are the machine's otherwise; equal operators
-        take equal times.
+        take equal times. `cache` has what other simulations of the graph made, with the same machine, workers
+        and times.
 
         Raises PlanError for tasks, holdings or copies that do not fit, and MachineError as `tofu.simulate`.
         """
@@ -87,8 +88,8 @@ class Simulation:
         self._machine = found
         self._workers = workers
         with gc_paused():
-            self._structure = structure(graph, copies or {}, order)
-            self._cache = BlockCache(graph, found, workers, self._structure, times)
+            self._cache = BlockCache(graph, found, workers, times) if cache is None else cache
+            self._structure = self._cache.structures.of(graph, copies or {}, order)
             self._placed = PlacedBlocks(self._structure.net, workers, self._cache.messages.ways)
             self._state = _State({}, {}, {}, {})
             self._earlier: tuple[_State, int] | None = None
@@ -196,7 +197,7 @@ class Simulation:
     ) -> _State:
         """Return the parts of the state that a change replaces, without changing anything."""
         operations, state = self._graph.operations, self._state
-        done = self._cache.tasks(_numbered("operation", tasks, self._structure.operations))
+        done = self._cache.tasks(self._structure, _numbered("operation", tasks, self._structure.operations))
         given = self._given(holdings, stops) | self._copied(copies)
         held = dict(given)
         for number, found in done.items():
@@ -213,7 +214,8 @@ class Simulation:
             storage = self._structure.storage[number]
             parts_of = [held[root] if root in held else state.held[root] for root in storage]
             found = done[number] if number in done else state.tasks[number]
-            blocks[number] = self._cache.block(operations[number], found, parts_of)
+            like = self._structure.likes[number]
+            blocks[number] = self._cache.block(operations[number], like, found, parts_of)
         return _State(done, dict(given), held, blocks)
 
     def _given(
@@ -233,7 +235,8 @@ class Simulation:
                     f"holdings instead"
                 )
         names = self._graph.tensors
-        return self._cache.given((number, each, stops.get(names[number].name)) for number, each in named)
+        listed = ((number, each, stops.get(names[number].name)) for number, each in named)
+        return self._cache.given(self._structure, listed)
 
     def _copied(self, copies: Mapping[str, Sequence[Sequence[Holding]]]) -> dict[int, Holdings]:
         """Return the holdings that copies are given. Raises PlanError for those that cannot be."""
@@ -246,7 +249,7 @@ class Simulation:
                     f"for {len(given)}; give those of each"
                 )
             listed += [(version, each, None) for version, each in zip(known, given, strict=True)]
-        return self._cache.given(listed)
+        return self._cache.given(self._structure, listed)
 
     def _replace(self, change: _State) -> _State:
         """Replace parts of the state, and return what was there before."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 from weakref import ref
 
-from ..dataflow.graph import Graph
+from ..dataflow.graph import Graph, Operation
 from ..operators.stages.bound_operator import BoundOperator
 from ..tdl.ast import Reducer
 from .build_block import Touched
@@ -23,6 +24,22 @@ class Like:
 
     touched: Touched
     """The way in which they touch versions."""
+
+
+class _Touch(NamedTuple):
+    """How an operation touches versions."""
+
+    like: Like
+    """Its kind."""
+
+    versions: tuple[int, ...]
+    """The versions, see `Structure.touched`."""
+
+    storage: tuple[int, ...]
+    """The versions whose storage those have."""
+
+    roots: tuple[int, ...]
+    """The same, each once."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,59 +71,83 @@ class Structure:
     """The operations that touch each version, or another one with its storage."""
 
 
-_latest: list[tuple[ref[Graph], object, Structure]] = []
-"""The structure that was found last, with its graph and what it depends on besides. Searches simulate many
-plans of one graph.
-"""
+class Structures:
+    """The structures of one graph with several copies and orders, which share what is common to them."""
 
+    def __init__(self, graph: Graph) -> None:
+        self.graph = ref(graph)
+        """The graph, which may not be there any more."""
+        self._elements = _elements(graph)
+        self._operations = {operation.name: operation.index for operation in graph.operations}
+        self._tensors = {tensor.name: tensor.index for tensor in graph.tensors}
+        self._known: dict[tuple[int, ...], Like] = {}
+        self._without_copies: list[_Touch] = []
+        """How each operation touches versions if it reads and makes no copies."""
+        self._latest: tuple[object, Structure] | None = None
+        """What the structure that was found last depends on, and that structure."""
 
-def structure(
-    graph: Graph, copies: Mapping[str, Sequence[HeldCopy]], order: Sequence[str] | None
-) -> Structure:
-    """Return the structure of a graph. Raises PlanError for copies or an order that cannot be."""
-    readers = {name: [(tuple(each.readers), each.source) for each in copies[name]] for name in copies}
-    key = readers, None if order is None else tuple(order)
-    for of, known, found in _latest:
-        if of() is graph and known == key:
-            return found
-    found = _structure(graph, copies, order)
-    _latest[:] = [(ref(graph), key, found)]
-    return found
+    def of(
+        self, graph: Graph, copies: Mapping[str, Sequence[HeldCopy]], order: Sequence[str] | None
+    ) -> Structure:
+        """Return the structure of the graph. Raises PlanError for copies or an order that cannot be."""
+        readers = {name: [(tuple(each.readers), each.source) for each in copies[name]] for name in copies}
+        key = readers, None if order is None else tuple(order)
+        if self._latest is None or self._latest[0] != key:
+            self._latest = key, self._structure(graph, copies, order)
+        return self._latest[1]
 
+    def _structure(
+        self, graph: Graph, copies: Mapping[str, Sequence[HeldCopy]], order: Sequence[str] | None
+    ) -> Structure:
+        listed = ordered(graph, order)
+        versions = number_versions(graph, copies, listed)
+        if not self._without_copies:
+            plain = versions if not copies else number_versions(graph, {}, listed)
+            self._without_copies = [self._touch(plain, operation) for operation in graph.operations]
+        touches = [
+            self._touch(versions, operation) if versions.read[operation.index] else touch
+            for operation, touch in zip(graph.operations, self._without_copies, strict=True)
+        ]
+        users: list[list[int]] = [[] for _ in versions.tensors]
+        for operation, touch in enumerate(touches):
+            for root in touch.roots:
+                users[root].append(operation)
+        likes, touched = [touch.like for touch in touches], [touch.versions for touch in touches]
+        joined = net(graph, listed, versions, touched)
+        storage = [touch.storage for touch in touches]
+        return Structure(self._operations, self._tensors, versions, likes, touched, storage, joined, users)
 
-def _structure(
-    graph: Graph, copies: Mapping[str, Sequence[HeldCopy]], order: Sequence[str] | None
-) -> Structure:
-    listed = ordered(graph, order)
-    versions, elements = number_versions(graph, copies, listed), _elements(graph)
-    known: dict[tuple[int, ...], Like] = {}
-    likes: list[Like] = []
-    every_touch: list[tuple[int, ...]] = []
-    every_storage: list[tuple[int, ...]] = []
-    users: list[list[int]] = [[] for _ in versions.tensors]
-    for operation in graph.operations:
+    def _touch(self, versions: NumberedVersions, operation: Operation) -> _Touch:
+        """Return how an operation touches versions."""
         read, made = versions.read_by(operation), versions.made[operation.index]
         others = versions.with_sources(read, made)
         touches = (*others, *made, *operation.outputs)
         storage = tuple([versions.roots[version] for version in touches])
         slots = [touches.index(version) for version in read]
-        types = [elements[versions.tensors[version]] for version in touches]
+        types = [self._elements[versions.tensors[version]] for version in touches]
         sources = [versions.sources[version] for version in touches]
         at = [touches.index(source) if source != _NONE and source in touches else _NONE for source in sources]
         firsts = list(map(storage.index, storage))
         key = id(operation.bound), len(made), *slots, *at, *firsts, *map(id, types)
-        like = known.get(key)
+        like = self._known.get(key)
         if like is None:
-            like = known[key] = Like(Touched.of(slots, at, len(made), len(operation.outputs), firsts, types))
-        likes.append(like)
-        every_touch.append(touches)
-        every_storage.append(storage)
-        for root in set(storage):
-            users[root].append(operation.index)
-    joined = net(graph, listed, versions, every_touch)
-    operations = {operation.name: operation.index for operation in graph.operations}
-    tensors = {tensor.name: tensor.index for tensor in graph.tensors}
-    return Structure(operations, tensors, versions, likes, every_touch, every_storage, joined, users)
+            of = Touched.of(slots, at, len(made), len(operation.outputs), firsts, types)
+            like = self._known[key] = Like(of)
+        return _Touch(like, touches, storage, tuple(set(storage)))
+
+
+_latest: list[Structures] = []
+"""The structures of the graph that was simulated last: searches simulate many plans of one graph."""
+
+
+def structures(graph: Graph) -> Structures:
+    """Return the structures of a graph."""
+    for each in _latest:
+        if each.graph() is graph:
+            return each
+    found = Structures(graph)
+    _latest[:] = [found]
+    return found
 
 
 def _elements(graph: Graph) -> list[ElementKind]:

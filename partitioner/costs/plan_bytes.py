@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import accumulate
-from operator import mul
+from operator import itemgetter, mul
 from types import MappingProxyType
 from typing import Literal
 
@@ -21,6 +21,7 @@ import numpy as np
 
 from ...analyzer.bind.bound import Bound
 from ...analyzer.indices.region import Boxes, Shape, volume, whole
+from ...dataflow.alike import numbered
 from ...dataflow.graph import Graph, Operation
 from ..layouts.choices import Axes, Counts, axes, split_further
 from ..layouts.copies import ReadCopy
@@ -118,39 +119,34 @@ def _sum(
     graph: Graph,
     layouts: Mapping[str, Layout],
     strategies: Mapping[str, Form],
-    factors: tuple[int, ...],
     versions: Versions,
+    parts: PartCounts,
 ) -> int:
-    """Return the sum of `count`.
-
-    Operations that share the objects of their operator, form, layouts and copies, and whose tensors have the
-    same element types and are all different, are counted once.
-    """
-    parts = PartCounts(factors)
-    kinds: dict[tuple[object, ...], int] = {}
-    kind_of = [
-        kinds.setdefault((id(layouts[tensor.name]), tensor.dtype), len(kinds)) for tensor in graph.tensors
-    ]
-    copied = {operation for operation, _ in versions}
-    known: dict[tuple[int, ...], int] = {}
+    """Return the sum of `count`."""
     total = 0
-    for operation in graph.operations:
-        inputs, form = operation.inputs, strategies[operation.name]
-        touching = [kind_of[tensor] for tensor in (*inputs, *operation.outputs)]
-        if operation.index in copied:
-            for place, tensor in enumerate(inputs):
-                if (copy := versions.get((operation.index, tensor))) is not None:
-                    kind = id(copy.layout), id(copy.source), copy.made, touching[place]
-                    touching[place] = kinds.setdefault(kind, len(kinds))
-        key = id(operation.bound), id(form), *touching
-        found = known.get(key)
-        if found is None:
-            moved = _of_operation(parts, graph, operation, layouts, strategies, versions)
-            found = sum([entry.bytes for entry in moved])
-            if len(set(inputs)) == len(inputs):
-                known[key] = found
-        total += found
+    for operation, members in _groups(graph, layouts, strategies, versions):
+        moved = _of_operation(parts, graph, operation, layouts, strategies, versions)
+        total += members * sum([entry.bytes for entry in moved])
     return total
+
+
+def _groups(
+    graph: Graph, layouts: Mapping[str, Layout], strategies: Mapping[str, Form], versions: Versions
+) -> list[tuple[Operation, int]]:
+    """Return an operation of each group that moves alike, and the number of its members.
+
+    They are alike, and the objects of their forms, layouts and copies are the same.
+    """
+    forms = numbered([strategies[operation.name] for operation in graph.operations])
+    keys: list[tuple[int, ...]] = graph.alike.keys(
+        forms, numbered([layouts[tensor.name] for tensor in graph.tensors])
+    )
+    for (operation, tensor), copy in sorted(versions.items(), key=itemgetter(0)):
+        place = graph.operations[operation].inputs.index(tensor)
+        keys[operation] += place, id(copy.layout), id(copy.source), copy.made
+    members = Counter(keys)
+    leaders = {key: number for number, key in zip(reversed(range(len(keys))), reversed(keys), strict=True)}
+    return [(graph.operations[leaders[key]], count) for key, count in members.items()]
 
 
 def count_bytes(
@@ -159,28 +155,28 @@ def count_bytes(
     strategies: Mapping[str, Form],
     factors: tuple[int, ...],
     versions: Versions = MappingProxyType({}),
+    known: KnownCounts | None = None,
 ) -> list[int]:
     """Return the sum of `count` after no step, one, and so on up to all; equal operations are evaluated once.
 
     After some steps, each of the remaining groups of workers counts as one worker. A plan that is not written
-    in steps throughout counts as one step.
+    in steps throughout counts as one step. `known` has the counts of other plans with the same factors.
     """
-    if versions or not is_stepped((*layouts.values(), *strategies.values())):
-        return [0, _sum(graph, layouts, strategies, factors, versions)]
+    known = KnownCounts(factors) if known is None else known
+    forms = {id(each): each for each in (*layouts.values(), *strategies.values())}
+    if versions or not is_stepped(forms.values()):
+        return [0, _sum(graph, layouts, strategies, versions, known.parts)]
     if not factors:
         return [0]
-    elements = _Elements(factors)
-    tensors = []
-    for tensor in graph.tensors:
-        layout = layouts[tensor.name]
-        held = elements.tensor(layout.shape, layout.dimensions)
-        tensors.append((held, tensor.itemsize))
+    elements = known.elements
     weights: Counter[tuple[_Operator, _Tensor, Use]] = Counter()
-    for operation in graph.operations:
+    for operation, members in _groups(graph, layouts, strategies, versions):
         operator = elements.operator(operation.bound, plain_steps(strategies[operation.name]))
         for index, source in touched(operation):
-            held, itemsize = tensors[index]
-            weights[operator, held, source] += itemsize
+            tensor = graph.tensors[index]
+            layout = layouts[tensor.name]
+            held = elements.tensor(layout.shape, layout.dimensions)
+            weights[operator, held, source] += members * tensor.itemsize
     totals = [0] * len(factors)
     for (operator, held, source), weight in weights.items():
         for steps, moved in enumerate(elements.moved(operator, held, source)):
@@ -384,3 +380,13 @@ def _moved_by_group(operator: _Operator, owned: Boxes, source: Use) -> Counts:
     if isinstance(source, int):
         return operator.terms * volume(owned) - overlap(owned, operator.outputs[source])
     return fetched_by_worker([operator.inputs[name] for name in source], owned)
+
+
+class KnownCounts:
+    """Elements that move in plans with the same factors; each count is computed once for all of them."""
+
+    def __init__(self, factors: tuple[int, ...]) -> None:
+        self.parts = PartCounts(factors)
+        """For plans in any form."""
+        self.elements = _Elements(factors)
+        """For plans in steps."""

@@ -70,19 +70,31 @@ class _Check:
     known: dict[Layout, int] = field(default_factory=dict)
     """The number of terms of each layout seen so far."""
 
+    objects: dict[int, int] = field(default_factory=dict)
+    """The same for the homes of tensors, by their identities."""
+
     def run(self) -> None:
         made: set[int] = set()
         tasks: dict[tuple[Bound, Form], OperationParts] = {}
+        objects: dict[tuple[int, int], tuple[OperationParts, AnyReducer | None]] = {}
         reducers: dict[int, AnyReducer | None] = {}
+        for each in {id(each): each for each in self.layouts.values()}.values():
+            self.objects[id(each)] = self._terms(each)
+        partial = self._partial()
         for operation in self.graph.operations:
             key = operation.bound, self.strategies[operation.name]
-            layout = self.layouts[self.graph.tensors[operation.outputs[0]].name]
-            if key not in tasks:
-                tasks[key] = split_operation(*key, layout.factors)
-            self._check_reads(operation, tasks[key], reducers)
+            same = id(key[0]), id(key[1])
+            if same not in objects:
+                layout = self.layouts[self.graph.tensors[operation.outputs[0]].name]
+                if key not in tasks:
+                    tasks[key] = split_operation(*key, layout.factors)
+                objects[same] = tasks[key], reducer_of(operation.bound, tasks[key])
+            parts, reducer = objects[same]
+            if parts.reads > 1 or not partial.isdisjoint(operation.inputs):
+                self._check_reads(operation, parts, reducers)
             for output in operation.outputs:
-                self._check_made(self.graph.tensors[output], operation, tasks[key])
-                reducers[output] = reducer_of(operation.bound, tasks[key])
+                self._check_made(self.graph.tensors[output], operation, parts)
+                reducers[output] = reducer
                 made.add(output)
         lasting = {tensor.index for tensor in self.graph.tensors if tensor.role.persistent}
         lasting.update(self.graph.outputs)
@@ -94,7 +106,13 @@ class _Check:
                     f"tensor {tensor.name!r} {why}, so it cannot be {terms} partial results; give it a form "
                     "without terms"
                 )
-            self._check_copies(tensor)
+            if tensor.name in self.copies:
+                self._check_copies(tensor)
+
+    def _partial(self) -> set[int]:
+        """Return the tensors of which some version has terms."""
+        found = {each.index for each in self.graph.tensors if self._terms(self.layouts[each.name]) > 1}
+        return found | {tensor for (_, tensor), copy in self.versions.items() if self._terms(copy.layout) > 1}
 
     def _check_reads(
         self, operation: Operation, tasks: OperationParts, reducers: Mapping[int, AnyReducer | None]
@@ -134,9 +152,12 @@ class _Check:
             )
 
     def _terms(self, layout: Layout) -> int:
-        if layout not in self.known:
-            self.known[layout] = layout.expanded.terms
-        return self.known[layout]
+        found = self.objects.get(id(layout))
+        if found is None:
+            found = self.known.get(layout)
+        if found is None:
+            found = self.known[layout] = layout.expanded.terms
+        return found
 
     def _check_types(self, operation: Operation, tensor: Tensor) -> None:
         for output in operation.outputs:

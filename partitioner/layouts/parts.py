@@ -37,6 +37,21 @@ class Held:
         return found
 
 
+class Computed:
+    """The tasks of operators. Equal ones are expanded once."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[object, ...], tuple[Task, ...]] = {}
+
+    def of(self, bound: Bound, form: Form, factors: tuple[int, ...]) -> tuple[Task, ...]:
+        """Return what workers compute of an operation. Raises PlanError as `tasks`."""
+        key = bound, form, factors
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = tasks(*key)
+        return found
+
+
 def tasks(bound: Bound, form: Form, factors: tuple[int, ...]) -> tuple[Task, ...]:
     """Return what workers compute of an operation. Raises PlanError if a variable does not exist."""
     found = split_operation(bound, form, factors)

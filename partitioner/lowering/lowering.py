@@ -82,9 +82,14 @@ class PlanRegions:
         self.plan = plan
         self.movements = movements
         layouts = [plan.layouts[tensor.name] for tensor in graph.tensors]
-        self.owned = [movements.layout(layout) for layout in layouts]
+        each = {id(layout): layout for layout in layouts}
+        held = {key: movements.layout(layout) for key, layout in each.items()}
+        stops = {
+            key: movements.layout(layout.stop) for key, layout in each.items() if layout.stop is not None
+        }
+        self.owned = [held[id(layout)] for layout in layouts]
         """The regions of each tensor at home."""
-        self.stops = [None if layout.stop is None else movements.layout(layout.stop) for layout in layouts]
+        self.stops = [stops.get(id(layout)) for layout in layouts]
         """The regions in which each tensor's terms are reduced on their way home, if they are."""
         self.versions = plan.versions_read(graph)
         """The copies that operations read, by the numbers of operation and tensor."""

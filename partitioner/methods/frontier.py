@@ -14,11 +14,14 @@ only what it returns; a plan is measured once. Implemented in: `_Tried` (plans),
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
+import numpy as np
+
+from ...dataflow.alike import numbered
 from ...dataflow.graph import Graph
 from ...dataflow.recompute import recomputed
 from ...errors import PlanError
@@ -179,16 +182,17 @@ def find_frontier(
             f"no plan is searched within {memory:,} bytes: every plan in steps needs at least {least:,} "
             f"(proven)"
         )
-    points: tuple[FrontierPoint, ...] = ()
+    every: dict[int, _Tried] = {}
     for segments, variant in variants.items():
-        tried = _Tried(variant, workers, machine, segments, measures)
+        every[segments] = tried = _Tried(variant, workers, machine, segments, measures)
         tried.search(search, space)
         if segments == 1 and space == WHOLE:
             tried.baselines()
-        if space.keep:
-            tried.hops()
-        points = unbeaten((*points, *tried.points))
-    points = tuple(point for point in points if memory is None or point.peak_bytes <= memory)
+    points = _unbeaten_of(every)
+    if space.keep:
+        for number in {place * (len(points) - 1) // (HOPPED - 1) for place in range(HOPPED)}:
+            every[points[number].recompute].hops(points[number].plan)
+    points = tuple(point for point in _unbeaten_of(every) if memory is None or point.peak_bytes <= memory)
     if not points:
         raise PlanError(
             f"no plan was found that takes at most {memory:,} bytes, and it is only proven that every plan "
@@ -206,6 +210,11 @@ def unbeaten(found: Iterable[Point]) -> tuple[Point, ...]:
         if not points or point.seconds < points[-1].seconds:
             points.append(point)
     return tuple(points)
+
+
+def _unbeaten_of(every: Mapping[int, _Tried]) -> tuple[FrontierPoint, ...]:
+    """Return the plans that no other one beats, of all graphs that were tried."""
+    return unbeaten(point for tried in every.values() for point in tried.points)
 
 
 def variants_of(graph: Graph, recompute: Sequence[int]) -> dict[int, Graph]:
@@ -230,6 +239,8 @@ class _Tried:
         self._segments = segments
         self._measure = measures.of(graph)
         self._measured: dict[object, Measured] = {}
+        self._numbers: dict[Hashable, int] = {}
+        """The numbers of the forms and layouts of plans."""
 
     def search(self, method: Method, space: Space) -> None:
         """Try plans of searches; if activations are computed again, only of those for the step time."""
@@ -254,20 +265,17 @@ class _Tried:
                     continue
                 self._arena(plan)
 
-    def hops(self) -> None:
-        """Let transfers of some of the unbeaten plans go in several hops, where the machine has groups."""
-        points = unbeaten(self.points)
-        count = min(len(points), HOPPED)
-        for number in {place * (len(points) - 1) // max(count - 1, 1) for place in range(count)}:
-            plan = points[number].plan
-            in_several_hops(self._graph, plan, self._machine, lambda plan: self._taken(plan).seconds)
+    def hops(self, plan: Plan) -> None:
+        """Let transfers of a plan go in several hops, where the machine has groups."""
+        in_several_hops(self._graph, plan, self._machine, lambda plan: self._taken(plan).seconds)
 
     def _arena(self, plan: Plan) -> int:
         return self._taken(plan).peak_bytes
 
     def _taken(self, plan: Plan) -> Measured:
         """Return what a plan takes, which becomes a point."""
-        choices = *plan.strategies.values(), *plan.layouts.values(), *plan.copies.items(), plan.written_order
+        forms = numbered((*plan.strategies.values(), *plan.layouts.values()), self._numbers)
+        choices = np.array(forms, np.int64).tobytes(), tuple(plan.copies.items()), plan.written_order
         if choices not in self._measured:
             taken = self._measured[choices] = self._measure(plan)
             made = replace(plan, step_seconds=taken.seconds)

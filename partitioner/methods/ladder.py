@@ -94,6 +94,8 @@ class Ladder:
         self._allowance = 0
         cost = problem.objective.total(self._chosen(free)) if method.takes_prices else cost_of(free)
         self._found: dict[object, Fitting] = {"free": Fitting(free, cost, needs.arena(free))}
+        self._planned_before: dict[object, object] = {}
+        """The first key of the plans that were made, by their choices."""
 
     @classmethod
     def of(cls, prepared: Prepared, workers: int, needs: Needs, free: Plan) -> Ladder:
@@ -393,6 +395,11 @@ class Ladder:
     def _planned(self, solution: Solution, key: object) -> Fitting:
         """Add a solution of the problem with prices as a plan of the one without."""
         problem, free = self._problem, self.free.plan
+        choices = solution.strategies, solution.dimensions, tuple(sorted(solution.copies.items()))
+        if choices in self._planned_before:
+            self._found[key] = self._found[self._planned_before[choices]]
+            return self._found[key]
+        self._planned_before[choices] = key
         chosen = Chosen.of(problem, solution)
         cost = problem.objective.total(chosen)
         least = min(free.lower_bound_bytes, cost) if problem.objective.unit is CostUnit.BYTES else 0

@@ -30,6 +30,7 @@ from ...errors import PlanError
 from ...machines.machine import Machine
 from ...programs.cover import elements
 from ..costs.movement import Movements, WorkerRegions
+from ..costs.plan_bytes import KnownCounts
 from ..layouts.copies import Copy
 from ..layouts.forms import Form, Parts
 from ..layouts.shared_out import shared_out
@@ -48,13 +49,13 @@ def in_several_hops(graph: Graph, plan: Plan, machine: Machine, seconds: Callabl
     Tensors that have copies or terms at home stay as they are, and so does a plan for a machine whose devices
     are in one group.
     """
-    proposals = _Ways(graph, plan, machine).proposals()
+    proposals, known = _Ways(graph, plan, machine).proposals(), KnownCounts(plan.factors)
     best, least = plan, seconds(plan)
     if not proposals:
         return plan
-    together = _changed(graph, plan, proposals)
+    together = _changed(graph, plan, proposals, known)
     for number in range(min(len(proposals), TRIED)):
-        made = _changed(graph, best, proposals[number : number + 1])
+        made = _changed(graph, best, proposals[number : number + 1], known)
         taken = seconds(made)
         if taken < least:
             best, least = made, taken
@@ -100,20 +101,23 @@ class _Moving:
     """The names of the operations that read it."""
 
 
-def _changed(graph: Graph, plan: Plan, proposals: Iterable[_Proposal]) -> Plan:
+def _changed(graph: Graph, plan: Plan, proposals: Iterable[_Proposal], known: KnownCounts) -> Plan:
     """Return a plan with other ways of tensors."""
     layouts, copies = dict(plan.layouts), dict(plan.copies)
     for proposal in proposals:
         way = proposal.way
+        homes: dict[Layout, Layout] = {}
         for tensor in proposal.tensors:
             old = layouts[tensor.names[0]]
-            layouts.update(dict.fromkeys(tensor.names, replace(old, form=way.home, via=way.via)))
+            if old not in homes:
+                homes[old] = replace(old, form=way.home, via=way.via)
+            layouts.update(dict.fromkeys(tensor.names, homes[old]))
             if way.copies:
                 copies[tensor.names[0]] = tuple([
                     Copy(form, tuple([tensor.readers[place] for place in places]))
                     for form, places in way.copies
                 ])  # fmt: skip
-    return recounted(graph, replace(plan, layouts=layouts, copies=copies, unproven=()))
+    return recounted(graph, replace(plan, layouts=layouts, copies=copies, unproven=()), known)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,13 +13,12 @@ from typing import TypeVar
 
 from ...dataflow.graph import Graph, Operation
 from ...errors import PlanError
-from ...operators.stages.bound_operator import BoundOperator
 from ...programs.parts import Holding, Task
 from ...support.wording import alternatives, counted
 from ..costs.movement import Movements, WorkerRegions
 from ..layouts.copies import Copies
 from ..layouts.forms import Form
-from ..layouts.parts import Held, numbers, tasks
+from ..layouts.parts import Computed, Held, numbers
 from ..layouts.step_split import Layout
 
 Value = TypeVar("Value")
@@ -71,19 +70,22 @@ class Version:
 class Tasks(Mapping[str, tuple[Task, ...]]):
     """The tasks of every operation, by name; expanded when asked for, equal forms once."""
 
-    def __init__(self, graph: Graph, strategies: Mapping[str, Form], factors: tuple[int, ...]) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        strategies: Mapping[str, Form],
+        factors: tuple[int, ...],
+        computed: Computed | None = None,
+    ) -> None:
+        """`computed` has what was expanded for other plans."""
         self._operations = {operation.name: operation for operation in graph.operations}
         self._strategies = strategies
         self._factors = factors
-        self._expanded: dict[tuple[BoundOperator, Form], tuple[Task, ...]] = {}
+        self._computed = Computed() if computed is None else computed
 
     def __getitem__(self, name: str) -> tuple[Task, ...]:
         operation = self._operations.get(name) or _found("operation", name, self._operations)
-        key = operation.bound, self._strategies[name]
-        found = self._expanded.get(key)
-        if found is None:
-            found = self._expanded[key] = tasks(*key, self._factors)
-        return found
+        return self._computed.of(operation.bound, self._strategies[name], self._factors)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._operations)

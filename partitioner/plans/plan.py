@@ -14,7 +14,7 @@ from ...machines.machine import WORKER_LIMIT
 from ...support.checked_argument import path_of
 from ...support.notebook_display import NotebookDisplay
 from ..costs.movement import Movements
-from ..costs.plan_bytes import Contribution, count, count_bytes
+from ..costs.plan_bytes import Contribution, KnownCounts, count, count_bytes
 from ..layouts.copies import ReadCopy, versions_read
 from ..layouts.order import in_order
 from ..layouts.partial import check_partial
@@ -155,9 +155,13 @@ class Plan(PlanRecord, NotebookDisplay):
                     f"reads: {error}"
                 ) from error
 
-    def count(self, graph: Graph) -> list[int]:
-        """Count the bytes that move after no step, one, and so on up to all."""
-        return count_bytes(graph, self.layouts, self.strategies, self.factors, self.versions_read(graph))
+    def count(self, graph: Graph, known: KnownCounts | None = None) -> list[int]:
+        """Count the bytes that move after no step, one, and so on up to all.
+
+        `known` has the counts of other plans with the same factors.
+        """
+        versions = self.versions_read(graph)
+        return count_bytes(graph, self.layouts, self.strategies, self.factors, versions, known)
 
     def split_along(self, operation: str) -> Strategies:
         """Return the index variable that each step splits. Raises PlanError if another form is used."""
@@ -254,6 +258,8 @@ _OTHER_GRAPH = "; it was made for another model, optimizer or number of micro-ba
 
 def _check_names(what: str, planned: Mapping[str, object], expected: Iterable[str]) -> None:
     names = set(expected)
+    if planned.keys() == names:
+        return
     missing, unknown = sorted(names - planned.keys()), sorted(planned.keys() - names)
     if missing:
         raise PlanError(

@@ -6,12 +6,16 @@ from dataclasses import replace
 from itertools import pairwise
 
 from ...dataflow.graph import Graph
+from ..costs.plan_bytes import KnownCounts
 from .plan import Plan
 
 
-def recounted(graph: Graph, plan: Plan) -> Plan:
-    """Return a plan with its bytes counted; it has no bound if it moves less than plans of its space."""
-    totals = plan.count(graph)
+def recounted(graph: Graph, plan: Plan, known: KnownCounts | None = None) -> Plan:
+    """Return a plan with its bytes counted; it has no bound if it moves less than plans of its space.
+
+    `known` has the counts of other plans with the same factors.
+    """
+    totals = plan.count(graph, known)
     return replace(
         plan,
         cost_bytes=totals[-1],

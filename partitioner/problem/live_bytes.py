@@ -22,6 +22,7 @@ of a search, and their least values give a bound for every plan in steps. Implem
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -209,9 +210,12 @@ class LiveBytes:
         for operation, price in prices.items():
             for each in self.buffers[operation]:
                 yield each, price
+        operations = sorted(prices)
+        sums = list(accumulate([prices[operation] for operation in operations], initial=Fraction(0)))
         for passing in self.passing:
-            price = sum((p for o, p in prices.items() if passing.after < o < passing.before), Fraction(0))
-            if price and passing.kept is not None:
+            first = bisect_right(operations, passing.after)
+            last = bisect_left(operations, passing.before)
+            if first < last and passing.kept is not None and (price := sums[last] - sums[first]):
                 yield passing.kept, price
 
     def totals(

@@ -29,7 +29,7 @@ from ...analyzer.bind.bound import Bound
 from ...analyzer.indices.region import Shape
 from ...dataflow.graph import Graph, Operation
 from ..costs.box_counts import communication
-from ..costs.plan_bytes import count_bytes
+from ..costs.plan_bytes import KnownCounts, count_bytes
 from ..costs.reduced_on_the_way import on_the_way
 from ..costs.repeated import repeated_bytes
 from ..layouts.choices import Counts, OperatorChoices, TensorChoices, operator_choices, tensor_choices
@@ -227,6 +227,9 @@ class Problem:
     known_choices: dict[tuple[int, ...], Tables] = field(default_factory=dict, compare=False, repr=False)
     """Choices of one step that were made, by factors; the same problem at other prices shares them."""
 
+    counts_of: dict[tuple[int, ...], KnownCounts] = field(default_factory=dict, compare=False, repr=False)
+    """Bytes of plans that were counted, by factors; the same problem at other prices shares them."""
+
     least_moved: dict[tuple[int, ...], int] = field(
         init=False, default_factory=dict, compare=False, repr=False
     )
@@ -251,6 +254,12 @@ class Problem:
     def choices(self, factors: tuple[int, ...]) -> Tables:
         """Return the choices of one step after others, by their sizes, each made once."""
         return self.known_choices.setdefault(factors, Tables(factors))
+
+    def known_counts(self, factors: tuple[int, ...]) -> KnownCounts:
+        """Return the bytes of plans that were counted."""
+        if factors not in self.counts_of:
+            self.counts_of[factors] = KnownCounts(factors)
+        return self.counts_of[factors]
 
     def may_replicate(self, number: int) -> bool:
         """Tell whether a class of tensors may be read from parts that several workers hold."""
@@ -401,4 +410,5 @@ class Chosen:
         """
         graph = self.problem.graph
         versions = versions_read(graph, graph.operations, self.layouts, self.copies)
-        return count_bytes(graph, self.layouts, self.operations, self.factors, versions)
+        known = self.problem.known_counts(self.factors)
+        return count_bytes(graph, self.layouts, self.operations, self.factors, versions, known)

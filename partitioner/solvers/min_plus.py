@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ...support.distinct_rows import distinct_rows
-from .semiring import Semiring, Table, project_in_pieces
+from .semiring import PIECE_ENTRIES, Semiring, Table, project_in_pieces
 
 COMPILED_SUMS = 1 << 18
 """The number of sums from which on loops are compiled."""
@@ -84,6 +84,8 @@ def _project(tables: Sequence[Table], axis: int) -> Table:
 
     A compiled loop adds two tables: the sum of those along the longest axis that is left, and of the others.
     """
+    if math.prod([table.size for table in tables]) <= PIECE_ENTRIES:
+        return np.asarray(reduce(np.add, tables).min(axis=axis))
     shape = np.broadcast_shapes(*[table.shape for table in tables])
     left = [other for other in range(len(shape)) if other != axis]
     longest = max(left, key=lambda other: shape[other], default=axis)

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tofu.programs import offsets as of_buffers
 from tofu.programs.offsets import (
     FEW_BUFFERS,
     Integers,
@@ -38,6 +39,18 @@ def test_live_buffers_never_overlap(method: Method, items: list[tuple[int, int, 
         for b in range(a):
             if births[a] <= deaths[b] and births[b] <= deaths[a]:
                 assert offsets[a] + sizes[a] <= offsets[b] or offsets[b] + sizes[b] <= offsets[a]
+
+
+@pytest.mark.parametrize("method", [in_order_of_time, largest_first, largest_area_first])
+@given(items=intervals)
+def test_compiled_loops_place_buffers_alike(method: Method, items: list[tuple[int, int, int]]) -> None:
+    sizes, births, lengths = np.array(items).T
+    expected = method(sizes, births, births + lengths)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(of_buffers, "COMPILED_BUFFERS", 0)
+        found = method(sizes, births, births + lengths)
+    assert found[0].tolist() == expected[0].tolist()
+    assert found[1] == expected[1]
 
 
 def test_memory_is_used_again() -> None:

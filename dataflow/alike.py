@@ -1,0 +1,73 @@
+"""Operations of a graph that are alike, and the tensors that each touches, in arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from .graph import Graph
+
+Integers = npt.NDArray[np.int64]
+
+NONE = -1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Alike:
+    """Which operations are alike: they have the same operator and element types, and tensors that are the
+    same, or share memory, at the same places.
+    """
+
+    kinds: Integers
+    """The number of each operation's kind."""
+
+    slots: Integers
+    """The tensors that each operation reads, then those that it makes, `[operations, slots]`.
+
+    A slot that it does not have is -1.
+    """
+
+    @classmethod
+    def of(cls, graph: Graph) -> Alike:
+        """Compare the operations of a graph."""
+        known: dict[tuple[object, ...], int] = {}
+        kinds = []
+        listed = [(*operation.inputs, *operation.outputs) for operation in graph.operations]
+        for operation, tensors in zip(graph.operations, listed, strict=True):
+            types = [graph.tensors[tensor].dtype for tensor in tensors]
+            roots = [graph.roots[tensor] for tensor in tensors]
+            key = operation.bound, *map(tensors.index, tensors), *map(roots.index, roots), *types
+            kinds.append(known.setdefault(key, len(known)))
+        width = max(map(len, listed), default=0)
+        padded = [(*tensors, *[NONE] * (width - len(tensors))) for tensors in listed]
+        return cls(np.array(kinds, np.int64), np.array(padded, np.int64).reshape(len(listed), width))
+
+    def keys(self, operations: Sequence[int], tensors: Sequence[int]) -> list[tuple[int, ...]]:
+        """Return keys of operations, equal for those that are alike and have equal numbers.
+
+        The numbers are those given to `operations` themselves, and to the `tensors` that they touch.
+        """
+        numbers = np.array([*tensors, NONE], np.int64)[self.slots]
+        rows = np.column_stack((self.kinds, np.array(operations, np.int64), numbers))
+        return list(map(tuple, rows.tolist()))
+
+
+def numbered(values: Iterable[Hashable], numbers: dict[Hashable, int] | None = None) -> list[int]:
+    """Return equal numbers for equal values, an object looked up once; `numbers` has those of earlier calls.
+
+    All values must exist as long as this takes.
+    """
+    known = {} if numbers is None else numbers
+    objects: dict[int, int] = {}
+    found = []
+    for value in values:
+        number = objects.get(id(value))
+        if number is None:
+            number = objects[id(value)] = known.setdefault(value, len(known))
+        found.append(number)
+    return found
