@@ -189,6 +189,31 @@ def run_proposals(name: str, workers: int, links: str, count: int, seed: int = 0
     check_timeline(found.timeline)
 
 
+@pytest.mark.parametrize("links", LINKS)
+def test_a_proposal_may_end_at_its_limit(links: str) -> None:
+    state = Assignment(GRAPHS["inception"](), 4, 1)
+    found = state.simulation(LINKS[links](4))
+    before, cut = times(found), 0
+    for number in range(12):
+        change = state.change()
+        needed = found.propose(change[0], change[1], stops=change[2])
+        found.refuse()
+        limit = needed * number // 8
+        stopped = found.propose(change[0], change[1], stops=change[2], limit=limit)
+        if needed <= limit:
+            assert stopped == needed
+        else:
+            assert limit < stopped <= needed
+            cut += stopped < needed
+            with pytest.raises(PlanError, match="takes longer than its limit"):
+                found.accept()
+            with pytest.raises(PlanError, match="takes longer than its limit"):
+                found.deciding()
+        found.refuse()
+        assert times(found) == before
+    assert cut > 3
+
+
 CASES = [(name, workers, links) for name in GRAPHS for workers in (4, 16) for links in LINKS]
 
 

@@ -93,8 +93,9 @@ def test_moves_make_plans_that_verify_and_take_the_simulated_time(model: str) ->
     strategy = tuple(each.draw(draw) for each in drawn)
     machine, neighbours = tofu.machines.load(MACHINE), Neighbours(soap)
     windows = DecisionWindows(strategies, drawn, neighbours, machine, task_times(graph, machine, workers))
-    moves = Moves(soap, drawn, neighbours, windows, ())
-    walk = StrategyWalk(simulated(strategies, strategy, machine), strategies, strategy, moves)
+    simulation = simulated(strategies, strategy, machine)
+    moves = Moves(soap, drawn, neighbours, windows, (), simulation)
+    walk = StrategyWalk(simulation, strategies, strategy, moves)
     for _ in range(120):
         walk.propose(draw)
         walk.accept()
