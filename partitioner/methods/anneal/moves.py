@@ -1,6 +1,7 @@
 """Moves that know the graph.
 
-    redraw     a decision takes any configuration of its set
+    redraw     a decision takes any configuration of its set, half of the time one with each task on a worker
+               of its own
     copy       it takes what goes with a neighbour's configuration
     spread     a decision takes a configuration, and those around it what goes with it, neighbour by neighbour
     shift      the decisions of a stretch of the graph, or one, move to other workers, split as before
@@ -110,7 +111,11 @@ class Moves:
 
     def _redraw(self, draw: Random, state: Sequence[Configuration | None]) -> Changes:
         number = self._any(draw)
-        return {number: self._drawn[number].draw(draw)}
+        return {number: self._drawn_for(number, draw)}
+
+    def _drawn_for(self, number: int, draw: Random) -> Configuration:
+        drawn = self._drawn[number]
+        return drawn.aligned(draw) if draw.random() < 0.5 else drawn.draw(draw)
 
     def _copy(self, draw: Random, state: Sequence[Configuration | None]) -> Changes:
         number = self._any(draw)
@@ -125,7 +130,7 @@ class Moves:
     def _spread(self, draw: Random, state: Sequence[Configuration | None]) -> Changes:
         number = self._any(draw)
         kept = state[number]
-        first = self._drawn[number].draw(draw) if kept is None or draw.random() < 0.5 else kept
+        first = self._drawn_for(number, draw) if kept is None or draw.random() < 0.5 else kept
         most = 1 << draw.randint(1, MOST_AROUND.bit_length() - 1)
         changes = {number: first}
         for source in self._around(number, most):

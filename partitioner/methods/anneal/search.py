@@ -7,7 +7,7 @@
                    placement, experts' strategies, a random strategy. The `REWRITTEN` fastest are rewritten
     chains         from each of the `STARTS` fastest starts; then `RESTARTS` from the best so far. The plan
                    of a chain is rewritten if it is the best so far
-    temperature    falls geometrically, from `WARM` times that of the setting to 1 / `WARM`
+    temperature    falls geometrically, from that of the setting to 1 / `COOLED` of it
 
 Sums of the forward pass are split as well. Guarantees: the plan fits the memory, and is not slower than the
 fastest start that fits. Implemented in: `anneal`.
@@ -43,7 +43,7 @@ from .windows import DecisionWindows
 REWRITTEN = 6
 STARTS = 3
 RESTARTS = 2
-WARM = 10.0
+COOLED = 100.0
 
 
 def anneal(asked: SimulatedSearch) -> Plan:
@@ -130,7 +130,7 @@ class _Annealing:
         simulated = simulation(graph, first, self.asked.machine, self.times)
         moves = Moves(self.soap, self.drawn, self.neighbours, self.windows, fixed, simulated)
         walk = StrategyWalk(simulated, self.strategies, state, moves)
-        visited = chains.run(walk, draw, lambda spent: WARM ** (1 - 2 * spent))
+        visited = chains.run(walk, draw, lambda spent: COOLED**-spent)
         low, high = 0, len(visited)
         best = start
         while low < high:

@@ -97,7 +97,7 @@ class DecisionWindows:
             if configuration is not None and len(found) < VALUES - 1:
                 found.append(self._neighbours.carried(other, configuration, number))
         while len(found) < VALUES:
-            found.append(self._drawn[number].draw(draw))
+            found.append(self._drawn[number].aligned(draw))
         return list(dict.fromkeys(each for each in found if each is not None))
 
     def _alone(self, number: int, configuration: Configuration) -> float:
