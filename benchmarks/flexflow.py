@@ -3,8 +3,8 @@
 python -m benchmarks.flexflow [--model AlexNet] [--cluster P100] [--devices 16] [--method anneal]
                               [--seconds 30] [--proposals N] [--save benchmarks/results/flexflow.json]
 
-Models are those of its Table 4 with 64 samples a device (AlexNet: 256). Recurrent networks have 40 steps. The
-table leaves open the vocabularies, which are 10,000 words and 32,000 for NMT, and NMT's attention, which is by
+Models are those of its Table 4 with 64 samples a device (AlexNet: 256). Recurrent networks have 40 steps.
+The table leaves open the vocabularies, here 10,000 words and 32,000 for NMT, and NMT's attention, here by
 products. `step-time` is recursion that minimises the time of steps, and `hops` after the name of a method is
 its plan with transfers in several hops. Chains of both searches have the same budget, seconds or proposals,
 and their rows say which. Rows that the file has already are passed over. `search_seconds` is the processor

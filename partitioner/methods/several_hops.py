@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -36,7 +37,9 @@ from ..layouts.shared_out import shared_out
 from ..layouts.step_split import Layout
 from ..plans.plan import Plan
 from ..plans.recounted import recounted
-from .hop_seconds import Groups, Hops
+
+if TYPE_CHECKING:
+    from .hop_seconds import Groups
 
 TRIED = 8
 """The most kinds of tensors whose ways are tried one after the other."""
@@ -52,13 +55,14 @@ def in_several_hops(graph: Graph, plan: Plan, machine: Machine, seconds: Callabl
     best, least = plan, seconds(plan)
     if not proposals:
         return plan
-    together = _changed(graph, plan, proposals)
+    together = _changed(plan, proposals)
     for number in range(min(len(proposals), TRIED)):
-        made = _changed(graph, best, proposals[number : number + 1])
+        made = _changed(best, proposals[number : number + 1])
         taken = seconds(made)
         if taken < least:
             best, least = made, taken
-    return together if seconds(together) < least else best
+    found = together if seconds(together) < least else best
+    return found if found is plan else recounted(graph, found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +104,8 @@ class _Moving:
     """The names of the operations that read it."""
 
 
-def _changed(graph: Graph, plan: Plan, proposals: Iterable[_Proposal]) -> Plan:
-    """Return a plan with other ways of tensors."""
+def _changed(plan: Plan, proposals: Iterable[_Proposal]) -> Plan:
+    """Return a plan with other ways of tensors, whose bytes are not counted."""
     layouts, copies = dict(plan.layouts), dict(plan.copies)
     for proposal in proposals:
         way = proposal.way
@@ -113,7 +117,7 @@ def _changed(graph: Graph, plan: Plan, proposals: Iterable[_Proposal]) -> Plan:
                     Copy(form, tuple([tensor.readers[place] for place in places]))
                     for form, places in way.copies
                 ])  # fmt: skip
-    return recounted(graph, replace(plan, layouts=layouts, copies=copies, unproven=()))
+    return replace(plan, layouts=layouts, copies=copies, unproven=())
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,10 +144,12 @@ class _Ways:
     """The ways that the tensors of a plan may take."""
 
     def __init__(self, graph: Graph, plan: Plan, machine: Machine) -> None:
+        from .hop_seconds import Hops
+
         self._graph = graph
         self._plan = plan
         self._movements = Movements(plan.workers, plan.factors)
-        self._hops = Hops(machine, self._movements, plan.workers)
+        self._hops = Hops(machine, plan.workers)
         self._layouts: dict[tuple[object, ...], Layout | None] = {}
         """The layouts that were checked, by shape and form; None for those that do not fit."""
 

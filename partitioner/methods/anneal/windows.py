@@ -54,7 +54,7 @@ class DecisionWindows:
         self._times = times
         self._factors = prime_factors(soap.workers)
         self._movements = Movements(soap.workers, self._factors)
-        self._hops = Hops(machine, self._movements, soap.workers)
+        self._hops = Hops(machine, soap.workers)
         self._seconds: dict[tuple[int, Configuration], float] = {}
         maker = {tensor: each.index for each in soap.graph.operations for tensor in each.outputs}
         self._reads: dict[tuple[int, int], list[tuple[Operation, int]]] = {}
