@@ -24,31 +24,48 @@ LIMIT = 1 << 24
 """The integers in blocks and parts that are kept; beyond it all are forgotten, and made again if needed."""
 
 
-class BlockCache:
-    """Tasks, holdings and blocks for one graph on one machine. Equal ones are one object."""
+class KnownBlocks:
+    """Blocks of one graph on one machine with what they are made of, for simulations of many plans."""
 
-    def __init__(
-        self,
-        graph: Graph,
-        machine: Machine,
-        workers: int,
-        structure: Structure,
-        times: TaskTimes | None,
-    ) -> None:
-        self._graph = graph
-        self._workers = workers
-        self._structure = structure
-        self._times = TimesOfTasks(graph, machine, workers, times)
-        self.messages = MessageTimes(machine, workers, self._times.profiled)
-        self._kind_of = _first_alike(self.messages.ways.kinds)
-        self._parts = PartCache()
-        self._cuts: dict[tuple[object, ...], CutOperation] = {}
-        self._spent: dict[tuple[CutOperation, tuple[int, ...]], tuple[list[int], Sequence[Source]]] = {}
-        self._tasks: dict[tuple[CutOperation, tuple[int, ...]], TaskSet] = {}
-        self._given: dict[tuple[object, ...], PartSet] = {}
-        self._holdings: dict[tuple[PartSet, PartSet | None], Holdings] = {}
-        self._blocks: dict[tuple[object, ...], OperationBlock] = {}
+    def __init__(self, graph: Graph, machine: Machine, workers: int, times: TaskTimes | None = None) -> None:
+        """`times` gives the times of tasks, which are the machine's otherwise."""
+        self.graph = graph
+        self.workers = workers
+        self.times = TimesOfTasks(graph, machine, workers, times)
+        self.messages = MessageTimes(machine, workers, self.times.profiled)
+        self.parts = PartCache()
+        self.cuts: dict[tuple[object, ...], CutOperation] = {}
+        self.spent: dict[tuple[CutOperation, tuple[int, ...]], tuple[list[int], Sequence[Source]]] = {}
+        self.tasks: dict[tuple[CutOperation, tuple[int, ...]], TaskSet] = {}
+        self.given: dict[tuple[object, ...], PartSet] = {}
+        self.holdings: dict[tuple[PartSet, PartSet | None], Holdings] = {}
+        self.blocks: dict[tuple[object, ...], OperationBlock] = {}
         self._size = 0
+
+    def add(self, key: tuple[object, ...], block: OperationBlock) -> None:
+        """Keep a block."""
+        self.blocks[key] = block
+        self._size += len(block.words) + len(block.notes)
+
+    def make_room(self) -> None:
+        """Forget everything if it has become too much."""
+        if self._size + self.parts.size > LIMIT:
+            caches = (
+                self.parts, self.cuts, self.spent, self.tasks, self.given, self.holdings, self.blocks,
+            )  # fmt: skip
+            for cache in caches:
+                cache.clear()
+            self.messages.forget()
+            self._size = 0
+
+
+class BlockCache:
+    """Tasks, holdings and blocks of a graph with its versions. Equal ones are one object."""
+
+    def __init__(self, structure: Structure, known: KnownBlocks) -> None:
+        self._structure = structure
+        self._known = known
+        self._kind_of = _first_alike(known.messages.ways.kinds)
 
     def tasks(self, listed: Iterable[tuple[int, Sequence[Task]]]) -> dict[int, TaskSet]:
         """Return the tasks of operations. Raises PlanError unless they tile the iteration spaces.
@@ -61,7 +78,7 @@ class BlockCache:
             key = self._structure.likes[number], id(tasks)
             known = read.get(key)
             if known is None:
-                known = read[key] = tasks, self._task_set(self._graph.operations[number], tasks)
+                known = read[key] = tasks, self._task_set(self._known.graph.operations[number], tasks)
             found[number] = known[1]
         return found
 
@@ -69,20 +86,22 @@ class BlockCache:
         try:
             boxes = self._cut(operation, tasks)
             workers = tuple([task.worker for task in tasks])
-            found = self._tasks.get((boxes, workers))
+            found = self._known.tasks.get((boxes, workers))
             if found is None:
-                check_workers(workers, self._workers)
+                check_workers(workers, self._known.workers)
                 spent, sources = self._nanoseconds(operation, boxes, workers)
-                found = self._tasks[boxes, workers] = task_set(boxes, workers, spent, sources, self._parts)
+                found = self._known.tasks[boxes, workers] = task_set(
+                    boxes, workers, spent, sources, self._known.parts
+                )
         except PlanError as error:
             raise PlanError(f"operation {operation.name!r}: {error}") from error
         return found
 
     def _cut(self, operation: Operation, tasks: Sequence[Task]) -> CutOperation:
         key = self._structure.likes[operation.index], *[(task.box, task.term, task.read) for task in tasks]
-        found = self._cuts.get(key)
+        found = self._known.cuts.get(key)
         if found is None:
-            found = self._cuts[key] = cut(operation, tasks, self._parts)
+            found = self._known.cuts[key] = cut(operation, tasks, self._known.parts)
         return found
 
     def _nanoseconds(
@@ -90,11 +109,11 @@ class BlockCache:
     ) -> tuple[list[int], Sequence[Source]]:
         """Return the times of tasks, which are equal on devices of one kind, and where they come from."""
         same_kind = tuple([self._kind_of[worker] for worker in workers])
-        found = self._spent.get((boxes, same_kind))
+        found = self._known.spent.get((boxes, same_kind))
         if found is None:
             elements = [np.asarray(each.elements) for each in (*boxes.needed, *boxes.made)]
-            found = self._times.of(operation, same_kind, boxes.boxes, elements)
-            self._spent[boxes, same_kind] = found
+            found = self._known.times.of(operation, same_kind, boxes.boxes, elements)
+            self._known.spent[boxes, same_kind] = found
         return found
 
     def given(
@@ -107,7 +126,7 @@ class BlockCache:
         read: dict[tuple[object, ...], tuple[object, object, Holdings]] = {}
         found = {}
         for version, holdings, stop in listed:
-            shape = self._graph.tensors[self._structure.versions.tensors[version]].shape
+            shape = self._known.graph.tensors[self._structure.versions.tensors[version]].shape
             key = shape, id(holdings), id(stop)
             known = read.get(key)
             if known is None:
@@ -119,7 +138,7 @@ class BlockCache:
 
     def made_by(self, tasks: TaskSet, output: int) -> Holdings:
         """Return the holdings of an output that is held by the workers that make it."""
-        return self._joined(distinct(tasks.made[output], self._parts), None)
+        return self._joined(distinct(tasks.made[output], self._known.parts), None)
 
     def block(self, operation: Operation, tasks: TaskSet, held: Sequence[Holdings]) -> OperationBlock:
         """Return the block of an operation; `held` are the holdings of the versions that it touches.
@@ -128,43 +147,32 @@ class BlockCache:
         """
         like = self._structure.likes[operation.index]
         key = like, tasks, *held
-        found = self._blocks.get(key)
+        found = self._known.blocks.get(key)
         if found is None:
-            if self._size + self._parts.size > LIMIT:
-                self._forget()
+            self._known.make_room()
             try:
-                found = build(like.touched, tasks, held, self.messages)
+                found = build(like.touched, tasks, held, self._known.messages)
             except PlanError as error:
                 raise PlanError(f"operation {operation.name!r}: {error}") from error
-            self._blocks[key] = found
-            self._size += len(found.words) + len(found.notes)
+            self._known.add(key, found)
         return found
 
-    def _forget(self) -> None:
-        for cache in (
-            self._parts, self._cuts, self._spent, self._tasks, self._given, self._holdings,
-            self._blocks,
-        ):  # fmt: skip
-            cache.clear()
-        self.messages.forget()
-        self._size = 0
-
     def _held(self, version: int, holdings: Sequence[Holding]) -> PartSet:
-        of = self._graph.tensors[self._structure.versions.tensors[version]]
+        of = self._known.graph.tensors[self._structure.versions.tensors[version]]
         key = of.shape, *[(each.worker, each.region, each.term) for each in holdings]
-        found = self._given.get(key)
+        found = self._known.given.get(key)
         if found is None:
             try:
-                found = held_parts(of.shape, holdings, self._workers, self._parts)
+                found = held_parts(of.shape, holdings, self._known.workers, self._known.parts)
             except PlanError as error:
                 raise PlanError(f"tensor {of.name!r}: {error}") from error
-            self._given[key] = found
+            self._known.given[key] = found
         return found
 
     def _joined(self, home: PartSet, stop: PartSet | None) -> Holdings:
-        found = self._holdings.get((home, stop))
+        found = self._known.holdings.get((home, stop))
         if found is None:
-            found = self._holdings[home, stop] = Holdings(home, stop)
+            found = self._known.holdings[home, stop] = Holdings(home, stop)
         return found
 
 

@@ -24,7 +24,7 @@ from ..machines.machine_file import machine_of
 from ..programs.parts import Holding, Task
 from ..support.gc_pause import gc_paused
 from ..support.wording import alternatives, counted
-from .block_cache import BlockCache
+from .block_cache import BlockCache, KnownBlocks
 from .blocks import OperationBlock
 from .box_jobs import BoxJobs
 from .build_block import Holdings
@@ -70,6 +70,7 @@ class Simulation:
         copies: Mapping[str, Sequence[HeldCopy]] | None = None,
         order: Sequence[str] | None = None,
         times: TaskTimes | None = None,
+        known: KnownBlocks | None = None,
     ) -> None:
         """Simulate one iteration.
 
@@ -78,7 +79,8 @@ class Simulation:
         where partial results are reduced on their way to their holdings. `copies` are the versions of
         tensors besides their holdings. `order` are the operations in the order in which they run, if it is
         not the graph's. `times` gives the times of tasks, which are the machine's otherwise; equal operators
-        take equal times.
+        take equal times. `known` has blocks of other simulations of the graph on the machine, with these
+        times.
 
         Raises PlanError for tasks, holdings or copies that do not fit, and MachineError as `tofu.simulate`.
         """
@@ -89,8 +91,10 @@ class Simulation:
         self._workers = workers
         with gc_paused():
             self._structure = structure(graph, copies or {}, order)
-            self._cache = BlockCache(graph, found, workers, self._structure, times)
-            self._placed = PlacedBlocks(self._structure.net, workers, self._cache.messages.ways)
+            known = known or KnownBlocks(graph, found, workers, times)
+            self._ways = known.messages.ways
+            self._cache = BlockCache(self._structure, known)
+            self._placed = PlacedBlocks(self._structure.net, workers, self._ways)
             self._state = _State({}, {}, {}, {})
             self._earlier: tuple[_State, int] | None = None
             """The part of the state that the open proposal replaced, and the time before it."""
@@ -179,7 +183,7 @@ class Simulation:
     def timeline(self) -> Timeline:
         """The time line of an iteration, with the open proposal if there is one. Its jobs are made for it."""
         self._require_times()
-        found = BoxJobs(self._cache.messages.ways)
+        found = BoxJobs(self._ways)
         for number in map(int, self._structure.net.order):
             storage, times = self._structure.storage[number], self._placed.times(number)
             found.add(number, self._state.blocks[number], storage, times)

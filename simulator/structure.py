@@ -26,6 +26,17 @@ class Like:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Kinds:
+    """Kinds of a graph's elements and operations, which all its structures share."""
+
+    elements: list[ElementKind]
+    """The elements of each tensor. Equal ones are one object."""
+
+    likes: dict[tuple[int, ...], Like]
+    """The kinds of operations that are known."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Structure:
     """A graph with the versions of its tensors, in the order in which its operations run."""
 
@@ -53,6 +64,9 @@ class Structure:
     users: list[list[int]]
     """The operations that touch each version, or another one with its storage."""
 
+    kinds: Kinds
+    """The kinds of elements and operations."""
+
 
 _latest: list[tuple[ref[Graph], object, Structure]] = []
 """The structure that was found last, with its graph and what it depends on besides. Searches simulate many
@@ -66,20 +80,22 @@ def structure(
     """Return the structure of a graph. Raises PlanError for copies or an order that cannot be."""
     readers = {name: [(tuple(each.readers), each.source) for each in copies[name]] for name in copies}
     key = readers, None if order is None else tuple(order)
+    kinds = None
     for of, known, found in _latest:
-        if of() is graph and known == key:
-            return found
-    found = _structure(graph, copies, order)
+        if of() is graph:
+            if known == key:
+                return found
+            kinds = found.kinds
+    found = _structure(graph, copies, order, kinds or Kinds(_elements(graph), {}))
     _latest[:] = [(ref(graph), key, found)]
     return found
 
 
 def _structure(
-    graph: Graph, copies: Mapping[str, Sequence[HeldCopy]], order: Sequence[str] | None
+    graph: Graph, copies: Mapping[str, Sequence[HeldCopy]], order: Sequence[str] | None, kinds: Kinds
 ) -> Structure:
     listed = ordered(graph, order)
-    versions, elements = number_versions(graph, copies, listed), _elements(graph)
-    known: dict[tuple[int, ...], Like] = {}
+    versions, elements, known = number_versions(graph, copies, listed), kinds.elements, kinds.likes
     likes: list[Like] = []
     every_touch: list[tuple[int, ...]] = []
     every_storage: list[tuple[int, ...]] = []
@@ -106,7 +122,7 @@ def _structure(
     joined = net(graph, listed, versions, every_touch)
     operations = {operation.name: operation.index for operation in graph.operations}
     tensors = {tensor.name: tensor.index for tensor in graph.tensors}
-    return Structure(operations, tensors, versions, likes, every_touch, every_storage, joined, users)
+    return Structure(operations, tensors, versions, likes, every_touch, every_storage, joined, users, kinds)
 
 
 def _elements(graph: Graph) -> list[ElementKind]:

@@ -13,16 +13,21 @@ from .assignment import Tasks
 from .plan import Plan
 
 if TYPE_CHECKING:
+    from ...simulator.block_cache import KnownBlocks
     from ...simulator.simulation import Simulation
     from ...simulator.times import TaskTimes
 
 
 def simulation(
-    graph: Graph, plan: Plan, machine: Machine | str, times: TaskTimes | None = None
+    graph: Graph,
+    plan: Plan,
+    machine: Machine | str,
+    times: TaskTimes | None = None,
+    known: KnownBlocks | None = None,
 ) -> Simulation:
     """Simulate one iteration of a plan, without making its programs, so that it can be changed.
 
-    `times` gives the times of tasks, as in `tofu.simulator.Simulation`. Raises PlanError if the plan is not
+    `times` and `known` are those of `tofu.simulator.Simulation`. Raises PlanError if the plan is not
     for this graph, and MachineError as `tofu.simulate`.
     """
     from ...simulator.simulation import Simulation
@@ -40,6 +45,7 @@ def simulation(
         copies={name: _copies(plan, name, held) for name in plan.copies},
         order=plan.written_order,
         times=times,
+        known=known,
     )
 
 

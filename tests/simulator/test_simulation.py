@@ -25,7 +25,7 @@ from tofu.partitioner.layouts.step_split import Layout
 from tofu.plans import Holding, Spread, Task, compose
 from tofu.runtime.instruction_times import ProgramWork
 from tofu.simulator import HeldCopy, check_timeline
-from tofu.simulator.block_cache import BlockCache
+from tofu.simulator.block_cache import KnownBlocks
 from tofu.simulator.blocks import NOTES
 from tofu.simulator.times import task_times
 
@@ -227,19 +227,28 @@ def test_changes_give_what_a_new_simulation_gives(name: str, workers: int, links
 def test_many_changes_give_what_a_new_simulation_gives(
     name: str, workers: int, links: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """New simulations share a cache, which the changed one does not use: otherwise it would take an hour."""
-    caches: list[BlockCache] = []
+    """New simulations share blocks, which the changed one does not use: otherwise it would take an hour."""
+    caches: list[KnownBlocks] = []
 
-    def cache(graph: Any, *others: Any) -> BlockCache:
+    def cache(*arguments: Any) -> KnownBlocks:
         if len(caches) < 2:
-            caches.append(BlockCache(graph, *others))
+            caches.append(KnownBlocks(*arguments))
         return caches[-1]
 
     graph = GRAPHS[name]()
     monkeypatch.setitem(GRAPHS, name, lambda: graph)
-    monkeypatch.setattr("tofu.simulator.simulation.BlockCache", cache)
+    monkeypatch.setattr("tofu.simulator.simulation.KnownBlocks", cache)
     run_proposals(name, workers, links, 625, seed=1)
     assert len(caches) == 2
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_simulations_of_many_plans_share_blocks(name: str) -> None:
+    graph, on = network(name), MACHINES["levels"](4)
+    known = KnownBlocks(graph, on, 4)
+    for seed in range(4):
+        plan = random_plan(graph, 4, seed)
+        assert timeline(simulation(graph, plan, on, known=known)) == timeline(simulation(graph, plan, on))
 
 
 def test_a_change_that_changes_nothing_takes_as_long() -> None:

@@ -25,7 +25,6 @@ from ....simulator.times import TaskTimes, task_times
 from ...plans.compose import compose
 from ...plans.plan import Plan
 from ...plans.recounted import with_stops
-from ...plans.simulation import simulation
 from ..flexflow.chains import Chains
 from ..flexflow.configurations import Drawable, drawables
 from ..flexflow.experts import candidates
@@ -89,7 +88,7 @@ class _Annealing:
             found = self._chain(chains, start, Random(f"{sampling.seed} {number}"))
             if found.nanoseconds < best.nanoseconds:
                 best = self.rewrites.best(found)
-        simulated = simulation(self.asked.graph, best.plan, self.asked.machine, self.times)
+        simulated = self.rewrites.simulated(best.plan)
         return replace(
             best.plan,
             method="anneal",
@@ -123,11 +122,10 @@ class _Annealing:
 
     def _chain(self, chains: Chains, start: Timed, draw: Random) -> Timed:
         """Return the best plan that a chain visits and that fits; the start if there is none."""
-        graph = self.asked.graph
         first = self._composed(start.plan, (), ())
         state = state_of(self.strategies, first)
         fixed = fixed_decisions(self.soap, first)
-        simulated = simulation(graph, first, self.asked.machine, self.times)
+        simulated = self.rewrites.simulated(first)
         moves = Moves(self.soap, self.drawn, self.neighbours, self.windows, fixed, simulated)
         walk = StrategyWalk(simulated, self.strategies, state, moves)
         visited = chains.run(walk, draw, lambda spent: COOLED**-spent)
