@@ -26,7 +26,7 @@ from tofu.partitioner.methods.anneal.moves import Moves
 from tofu.partitioner.methods.anneal.rewrites import Rewrites, Timed
 from tofu.partitioner.methods.flexflow.configurations import Configuration
 
-from .flexflow import MODELS, cluster_of
+from .flexflow import MODELS, cluster_of, graph_of
 from .machine import described
 from .record import keep
 
@@ -54,8 +54,7 @@ WITHOUT: dict[str, Callable[[], list[Any]]] = {
 
 
 def row(model: str, devices: int, left_out: str, proposals: int) -> dict[str, Any]:
-    make, samples = MODELS[model]
-    graph, machine = make(samples * devices), cluster_of(CLUSTER, devices)
+    graph, machine = graph_of(model, devices), cluster_of(CLUSTER, devices)
     begin = time.process_time()
     with ExitStack() as stack:
         for each in WITHOUT[left_out]():

@@ -10,7 +10,17 @@ from typing import Any
 
 from ..dataflow.symbol import Symbol
 from ..errors import GraphError
-from . import character_aware, convolutional, eidetic, inception, perceptron, recurrent, resnet, transformer
+from . import (
+    character_aware,
+    convolutional,
+    eidetic,
+    inception,
+    perceptron,
+    recurrent,
+    resnet,
+    transformer,
+    translation,
+)
 from .model import Model
 
 IMAGENET = (3, 224, 224)
@@ -238,6 +248,19 @@ def _word_model(stacked: int, long: int) -> Callable[..., Model]:
     return build
 
 
+def _recurrent_translator(
+    *,
+    name: str,
+    batch: int = 64,
+    layers: int = 2,
+    hidden: int = 1024,
+    steps: int = 40,
+    vocabulary: int = 32_000,
+) -> Model:
+    symbol = translation.translator(layers, hidden, steps, vocabulary)
+    return _sequence(name, symbol, batch, steps, source=(batch, steps))
+
+
 def _character_aware_model(stacked: int) -> Callable[..., Model]:
     """Return the builder of a language model that reads the letters of words, given the default layers."""
 
@@ -347,6 +370,8 @@ TOFU = "Wang, Huang and Li, Supporting Very Large Models, 2019"
 ATTENTION = "Vaswani et al., Attention Is All You Need, 2017"
 KIM = "Kim et al., Character-Aware Neural Language Models, 2016"
 EIDETIC = "Wang et al., Eidetic 3D LSTM, 2019"
+NMT = "Wu et al., Google's Neural Machine Translation System, 2016"
+FLEXFLOW = "Jia et al., Beyond Data and Model Parallelism, 2019"
 PARDNN = "Qararyah et al., ParDNN, 2021"
 SIZE = r"-([1-9]\d{0,2})-([1-9]\d{0,4})"
 
@@ -396,6 +421,7 @@ FAMILIES = (
     Family(
         "gru", ("gru",), _character_model(recurrent.gru), "Cho et al., Learning Phrase Representations, 2014"
     ),
+    Family("nmt", ("nmt",), _recurrent_translator, f"{NMT}; sizes of {FLEXFLOW}"),
     Family("word-rnn", ("word-rnn",), _word_model(8, 28), PARDNN),
     Family("word-rnn-2", ("word-rnn-2",), _word_model(32, 25), PARDNN),
     Family("char-crn", ("char-crn",), _character_aware_model(8), f"{KIM}; sizes of {PARDNN}"),

@@ -10,8 +10,10 @@ from typing import NamedTuple
 from ..programs.program import Lane
 from ..support.compiled import filled, longer, numbers, plain, put, zeros
 from .blocks import OperationBlock
-from .events import Clock, Lanes, Placed, chain, first_change, follow, keep, settle
+from .deciding_operations import deciding_nanoseconds
+from .events import NEVER, first_change, follow, keep
 from .net import Net
+from .waits import Clock, Lanes, Placed, chain, settle
 from .ways import Ways
 
 _NONE = -1
@@ -103,10 +105,11 @@ class PlacedBlocks:
         self._clock, self._proposed = self._proposed, self._clock
         return whole
 
-    def propose(self, blocks: Mapping[int, OperationBlock], overwriting: Sequence[int]) -> int:
+    def propose(self, blocks: Mapping[int, OperationBlock], overwriting: Sequence[int], limit: float) -> int:
         """Replace the blocks of some operations and return the time of the whole.
 
-        `overwriting` are the tensors that overwrite what those operations read.
+        `overwriting` are the tensors that overwrite what those operations read. Above `limit` nanoseconds
+        the time may be any other one above it.
         """
         bound = min((self._first_ready(self._sites[operation]) for operation in blocks), default=0)
         self._replaced = {operation: self._sites[operation] for operation in blocks}
@@ -131,7 +134,7 @@ class PlacedBlocks:
         )
         for old, new in zip(self._clock, self._proposed, strict=True):
             new[:] = old
-        return self._follow(since)
+        return self._follow(since, int(min(limit, NEVER)))
 
     def accept(self) -> None:
         """Make the proposal the state."""
@@ -155,6 +158,12 @@ class PlacedBlocks:
         ready, end = clock.ready[site.numbers], clock.end[site.numbers]
         return plain(ready), plain(end), plain(clock.leg_start[site.legs])
 
+    def deciding(self) -> list[int]:
+        """Return the nanoseconds of each operation on a chain that takes the whole iteration."""
+        legs = sum(site.block.legs for site in self._sites.values())
+        clock = self._proposed if self._replaced else self._clock
+        return deciding_nanoseconds(self._net, self._placed, clock, self._lanes, legs)
+
     def critical_path(self) -> int:
         """Return the longest chain of jobs that need each other: the time if all lanes were infinite."""
         return self._unhindered()[0]
@@ -170,7 +179,7 @@ class PlacedBlocks:
         lanes = self._lanes._replace(firsts=zeros(len(self._lanes.firsts)), in_turn=False)
         clock = Clock(*[zeros(len(each)) for each in self._clock])
         known, missing, free = zeros(len(self._known)), zeros(len(self._known)), zeros(0)
-        return int(follow(self._net, self._placed, clock, lanes, known, missing, free)), clock
+        return int(follow(self._net, self._placed, clock, lanes, known, missing, free, NEVER)), clock
 
     def busiest_lane(self) -> int:
         """Return the time in which the busiest lane, or the busiest worker's computations, take place."""
@@ -187,8 +196,8 @@ class PlacedBlocks:
                 lanes[lane] += time
         return max([*computing.values(), *lanes.values()], default=0)
 
-    def _follow(self, since: int) -> int:
-        """Find the times of the proposal; those before a moment are known."""
+    def _follow(self, since: int, limit: int = NEVER) -> int:
+        """Find the times of the proposal up to a limit; those before a moment are known."""
         if len(self._lanes.firsts) <= len(self._ways.lanes):
             ends = [0]
             for lanes in self._ways.lanes:
@@ -197,8 +206,18 @@ class PlacedBlocks:
             self._lanes = self._lanes._replace(firsts=numbers(ends), lanes=lanes)
         free = zeros(len(self._ways.lane_names))
         keep(self._placed, self._proposed, self._lanes, self._known, free, since)
-        whole = follow(self._net, self._placed, self._proposed, self._lanes, self._known, self._missing, free)
-        return int(whole)
+        return int(
+            follow(
+                self._net,
+                self._placed,
+                self._proposed,
+                self._lanes,
+                self._known,
+                self._missing,
+                free,
+                limit,
+            )
+        )
 
     def _place_all(self, blocks: Sequence[OperationBlock]) -> None:
         """Write the blocks of all operations, equal ones once, one after the other."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import TypeVar
 
 from ..dataflow.graph import Graph
@@ -99,6 +100,8 @@ class Simulation:
             first = self._change(tasks, holdings, stops or {}, held)
             self._replace(first)
             self._nanoseconds = self._placed.begin(first.blocks)
+            self._exceeds = False
+            """Whether the open proposal takes longer than its limit."""
 
     def __repr__(self) -> str:
         return (
@@ -118,12 +121,14 @@ class Simulation:
         *,
         stops: Mapping[str, Sequence[Holding]] | None = None,
         copies: Mapping[str, Sequence[Sequence[Holding]]] | None = None,
+        limit: float = inf,
     ) -> int:
         """Change tasks of operations and holdings of tensors; return the nanoseconds of an iteration.
 
         Tensors that were given no holdings follow the tasks that make them. New holdings come without the
         old `stops`. `copies` has new holdings of all copies of a tensor, whose readers stay. Call `accept`
-        or `refuse` before the next proposal.
+        or `refuse` before the next proposal. If an iteration takes more than `limit` nanoseconds, a time
+        between both may be returned. Then the proposal can only be refused.
 
         Raises PlanError if the change does not fit; then nothing changes.
         """
@@ -133,11 +138,13 @@ class Simulation:
         touched = {version for operation in change.blocks for version in self._structure.touched[operation]}
         overwriting = {int(self._structure.net.overwriter[version]) for version in touched} - {-1}
         self._earlier = self._replace(change), self._nanoseconds
-        self._nanoseconds = self._placed.propose(change.blocks, sorted(overwriting))
+        self._nanoseconds = self._placed.propose(change.blocks, sorted(overwriting), limit)
+        self._exceeds = self._nanoseconds > limit
         return self._nanoseconds
 
     def accept(self) -> None:
-        """Keep the open proposal. Raises PlanError if there is none."""
+        """Keep the open proposal. Raises PlanError if there is none, or if it exceeds its limit."""
+        self._require_times()
         self._close()
         self._placed.accept()
 
@@ -161,9 +168,18 @@ class Simulation:
         """Return when each operation would end if no lane made any job wait, in nanoseconds."""
         return self._placed.unhindered()
 
+    def deciding(self) -> list[int]:
+        """Return the nanoseconds of each operation on a chain of jobs that takes the whole iteration.
+
+        Each job starts when the one before ends, because it needs it or because a lane is occupied.
+        """
+        self._require_times()
+        return self._placed.deciding()
+
     @property
     def timeline(self) -> Timeline:
         """The time line of an iteration, with the open proposal if there is one. Its jobs are made for it."""
+        self._require_times()
         found = BoxJobs(self._cache.messages.ways)
         for number in map(int, self._structure.net.order):
             storage, times = self._structure.storage[number], self._placed.times(number)
@@ -181,6 +197,12 @@ class Simulation:
             work,
             moments,
         )
+
+    def _require_times(self) -> None:
+        if self._earlier is not None and self._exceeds:
+            raise PlanError(
+                "the open proposal takes longer than its limit, so its times are not known; refuse it"
+            )
 
     def _close(self) -> tuple[_State, int]:
         if self._earlier is None:

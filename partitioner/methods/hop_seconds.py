@@ -2,34 +2,59 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import accumulate
 from math import inf
+
+import numpy as np
 
 from ...errors import PlanError
 from ...machines.machine import Machine
-from ...programs.cover import Parts as Pieces
-from ...programs.cover import elements
-from ..costs.movement import Movements, WorkerRegions
+from ...simulator.message_times import (
+    BEGIN,
+    FINISH,
+    FIRSTS,
+    KEPT,
+    READERS,
+    TIME,
+    WAY,
+    WORKER,
+    ElementKind,
+    MessageTimes,
+    Transfers,
+    entry,
+)
+from ...simulator.part_cache import PartCache
+from ...simulator.part_sets import PartSet
+from ...simulator.times import NANOSECONDS
+from ...support.compiled import Numbers, compiled, numbers, plain, zeros
+from ..costs.movement import WorkerRegions
 
 Groups = tuple[int, ...]
 """The number of each worker's group."""
+
+_NONE = -1
 
 
 class Hops:
     """The times of hops on a machine, each found once."""
 
-    def __init__(self, machine: Machine, movements: Movements, workers: int) -> None:
+    def __init__(self, machine: Machine, workers: int) -> None:
         self._machine = machine
-        self._movements = movements
-        self._devices = machine.devices_of(workers)
+        self._workers = workers
+        self._messages = MessageTimes(machine, workers, None)
+        self._parts = PartCache()
+        self._sets: dict[WorkerRegions, PartSet] = {}
+        self._elements: dict[int, ElementKind] = {}
+        self._ends, self._lanes = zeros(1), zeros(0)
+        """Where the lanes of each way end in the other list, after a zero, and the lanes of all ways."""
         self._known: dict[tuple[WorkerRegions, WorkerRegions, int, bool], float] = {}
 
     @cached_property
     def levels(self) -> list[Groups]:
         """The groups of workers at each level that has several of them, of several workers."""
-        found = dict.fromkeys(tuple([of[device] for device in self._devices]) for of in self._machine.groups)
+        devices = self._machine.devices_of(self._workers)
+        found = dict.fromkeys(tuple([of[device] for device in devices]) for of in self._machine.groups)
         return [groups for groups in found if 1 < len(set(groups)) < len(groups)]
 
     def seconds(
@@ -42,51 +67,65 @@ class Hops:
         key = source, target, itemsize, made
         found = self._known.get(key)
         if found is None:
-            lanes: dict[str, float] = {}
             try:
-                for reader, count, terms in self._read(source, target, made):
-                    self._occupy(lanes, source, reader, count * itemsize, terms, itemsize)
-                found = max(lanes.values(), default=0.0)
+                found = self._found(source, target, itemsize, made)
             except PlanError:
                 found = inf
             self._known[key] = found
+            self._messages.forget()
         return found
 
-    def _read(
-        self, source: WorkerRegions, target: WorkerRegions, made: bool
-    ) -> Iterator[tuple[int, int, list[Pieces]]]:
-        """Yield every reader that lacks something, its elements and the parts that it reads of each term."""
+    def _found(self, source: WorkerRegions, target: WorkerRegions, itemsize: int, made: bool) -> float:
+        element = self._elements.setdefault(itemsize, ElementKind("", itemsize, ""))
+        parts, wanted = self._set_of(source), self._set_of(target)
+        there = zeros(len(target.workers))
         if not made:
-            for number, fetch in enumerate(self._movements.fetches(target, source)):
-                if not isinstance(fetch, int):
-                    yield target.workers[number], target.elements[number], [fetch.parts]
-            return
-        kept = set(self._movements.kept(source, target))
-        for number, assemblies in enumerate(self._movements.collections(source, target)):
-            if number not in kept:
-                yield target.workers[number], target.elements[number], [each.parts for each in assemblies]
+            transfers = self._messages.fetched(wanted, parts, element)
+        else:
+            transfers = self._messages.collected(parts, wanted, element)
+            same = self._messages.matching(parts, wanted)[0] if source.terms == target.terms else ()
+            for number in plain(same) if len(same) else ():
+                if number != _NONE:
+                    there[number] = 1
+        ways = self._messages.ways
+        if len(self._ends) <= len(ways.lanes):
+            self._ends = numbers(accumulate(map(len, ways.lanes), initial=0))
+            self._lanes = numbers(lane for listed in ways.lanes for lane in listed)
+        own, occupied = zeros(self._workers), zeros(len(ways.lane_names) + 1)
+        return int(_busiest(transfers, there, self._ends, self._lanes, own, occupied)) / NANOSECONDS
 
-    def _occupy(
-        self,
-        lanes: dict[str, float],
-        source: WorkerRegions,
-        reader: int,
-        nbytes: int,
-        terms: Sequence[Pieces],
-        itemsize: int,
-    ) -> None:
-        """Add the time in which a transfer occupies lanes."""
-        sent: Counter[int] = Counter()
-        for parts in terms:
-            for number, region in parts:
-                sent[source.workers[number]] += elements(region) * itemsize
-        own, device = sent.pop(reader, 0), self._devices[reader]
-        kind = self._machine.kind(device)
-        touched = (len(terms) + 1) * nbytes if len(terms) > 1 else 2 * own
-        own_lane = f"worker {reader}"
-        lanes[own_lane] = lanes.get(own_lane, 0.0) + kind.start_seconds + touched / kind.bytes_per_second
-        for sender, moved in sent.items():
-            if self._devices[sender] != device:
-                path = self._machine.path(self._devices[sender], device)
-                for lane in path.lanes:
-                    lanes[lane] = lanes.get(lane, 0.0) + path.seconds(moved)
+    def _set_of(self, regions: WorkerRegions) -> PartSet:
+        """Return regions as the simulator has them."""
+        found = self._sets.get(regions)
+        if found is None:
+            boxes = np.array(regions.regions, np.int64).reshape(len(regions.workers), -1, 2)
+            pieces = self._parts.pieces(boxes, regions.term, regions.terms)
+            found = self._sets[regions] = self._parts.parts(regions.workers, pieces)
+        return found
+
+
+@compiled
+def _busiest(
+    transfers: Transfers, there: Numbers, ends: Numbers, lanes: Numbers, own: Numbers, occupied: Numbers
+) -> int:
+    """Return the nanoseconds in which the busiest lane is occupied, of readers or of messages.
+
+    `there` marks the readers whose parts are made where they are wanted. The lanes of a way end before its
+    place in `ends`. `own` and `occupied` are zero, for each worker and each lane.
+    """
+    for reader in range(transfers[READERS]):
+        if there[reader] or entry(transfers, 0, KEPT, reader) != _NONE:
+            continue
+        time = entry(transfers, 0, BEGIN, reader) + entry(transfers, 0, FINISH, reader)
+        own[entry(transfers, 0, WORKER, reader)] += time
+        first, last = entry(transfers, 0, FIRSTS, reader), entry(transfers, 0, FIRSTS, reader + 1)
+        for message in range(first, last):
+            way = entry(transfers, 0, WAY, message)
+            for place in range(ends[way], ends[way + 1]):
+                occupied[lanes[place]] += entry(transfers, 0, TIME, message)
+    found = 0
+    for each in own:
+        found = max(found, each)
+    for each in occupied:
+        found = max(found, each)
+    return int(found)

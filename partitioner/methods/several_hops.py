@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -37,7 +38,9 @@ from ..layouts.shared_out import shared_out
 from ..layouts.step_split import Layout
 from ..plans.plan import Plan
 from ..plans.recounted import recounted
-from .hop_seconds import Groups, Hops
+
+if TYPE_CHECKING:
+    from .hop_seconds import Groups
 
 TRIED = 8
 """The most kinds of tensors whose ways are tried one after the other."""
@@ -144,10 +147,12 @@ class _Ways:
     """The ways that the tensors of a plan may take."""
 
     def __init__(self, graph: Graph, plan: Plan, machine: Machine) -> None:
+        from .hop_seconds import Hops
+
         self._graph = graph
         self._plan = plan
         self._movements = Movements(plan.workers, plan.factors)
-        self._hops = Hops(machine, self._movements, plan.workers)
+        self._hops = Hops(machine, plan.workers)
         self._layouts: dict[tuple[object, ...], Layout | None] = {}
         """The layouts that were checked, by shape and form; None for those that do not fit."""
 

@@ -30,6 +30,7 @@ SEQUENCES: dict[str, dict[str, Any]] = {
     "transformer-1-16": {"heads": 2},
     "gpt-2-16": {"heads": 4},
     "word-rnn": {"layers": 2, "hidden": 8},
+    "nmt": {"layers": 2, "hidden": 8},
     "trn": {"layers": 1, "width": 16, "inner": 24, "heads": 2},
     "char-crn": {"layers": 1, "hidden": 8, "letters": 4, "alphabet": CLASSES, "filters": (4, 8)},
 }

@@ -18,7 +18,7 @@ from tofu.errors import MachineError, PlanError
 from tofu.machines.machine import Machine
 from tofu.machines.machine_file import with_profile
 from tofu.machines.profile import EngineTimes, MeasuredTime, Profile, WakeTime
-from tofu.partitioner import simulation
+from tofu.partitioner import Simulations, simulation
 from tofu.partitioner.layouts.partial import is_partial
 from tofu.partitioner.layouts.parts import holdings
 from tofu.partitioner.layouts.step_split import Layout
@@ -189,6 +189,31 @@ def run_proposals(name: str, workers: int, links: str, count: int, seed: int = 0
     check_timeline(found.timeline)
 
 
+@pytest.mark.parametrize("links", LINKS)
+def test_a_proposal_may_end_at_its_limit(links: str) -> None:
+    state = Assignment(GRAPHS["inception"](), 4, 1)
+    found = state.simulation(LINKS[links](4))
+    before, cut = times(found), 0
+    for number in range(12):
+        change = state.change()
+        needed = found.propose(change[0], change[1], stops=change[2])
+        found.refuse()
+        limit = needed * number // 8
+        stopped = found.propose(change[0], change[1], stops=change[2], limit=limit)
+        if needed <= limit:
+            assert stopped == needed
+        else:
+            assert limit < stopped <= needed
+            cut += stopped < needed
+            with pytest.raises(PlanError, match="takes longer than its limit"):
+                found.accept()
+            with pytest.raises(PlanError, match="takes longer than its limit"):
+                found.deciding()
+        found.refuse()
+        assert times(found) == before
+    assert cut > 3
+
+
 CASES = [(name, workers, links) for name in GRAPHS for workers in (4, 16) for links in LINKS]
 
 
@@ -202,12 +227,12 @@ def test_changes_give_what_a_new_simulation_gives(name: str, workers: int, links
 def test_many_changes_give_what_a_new_simulation_gives(
     name: str, workers: int, links: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """New simulations share a cache, which the changed one does not use: otherwise it would take an hour."""
+    """New simulations share blocks, which the changed one does not use: otherwise it would take an hour."""
     caches: list[BlockCache] = []
 
-    def cache(graph: Any, *others: Any) -> BlockCache:
+    def cache(*arguments: Any) -> BlockCache:
         if len(caches) < 2:
-            caches.append(BlockCache(graph, *others))
+            caches.append(BlockCache(*arguments))
         return caches[-1]
 
     graph = GRAPHS[name]()
@@ -215,6 +240,15 @@ def test_many_changes_give_what_a_new_simulation_gives(
     monkeypatch.setattr("tofu.simulator.simulation.BlockCache", cache)
     run_proposals(name, workers, links, 625, seed=1)
     assert len(caches) == 2
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_simulations_of_many_plans_share_blocks(name: str) -> None:
+    graph, on = network(name), MACHINES["levels"](4)
+    simulations = Simulations(graph, on)
+    for seed in range(4):
+        plan = random_plan(graph, 4, seed)
+        assert timeline(simulations.of(plan)) == timeline(simulation(graph, plan, on))
 
 
 def test_a_change_that_changes_nothing_takes_as_long() -> None:

@@ -1,6 +1,7 @@
 """Moves that know the graph.
 
-    redraw     a decision takes any configuration of its set
+    redraw     a decision takes any configuration of its set, half of the time one with each task on a worker
+               of its own
     copy       it takes what goes with a neighbour's configuration
     spread     a decision takes a configuration, and those around it what goes with it, neighbour by neighbour
     shift      the decisions of a stretch of the graph, or one, move to other workers, split as before
@@ -8,17 +9,21 @@
     hold       partial results are held by others
     solve      a window of decisions takes what is best given those around it (`windows`)
 
-Decisions that are tied, such as those of one cell at different time steps, move together in every second
-move.
+Every second move starts at a decision on the chain of jobs that decides the time of the iteration, those that
+take longer more often. Decisions that are tied, such as those of one cell at different time steps, move
+together in every second move.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from itertools import accumulate
 from math import prod
 from random import Random
 
+from ....simulator.simulation import Simulation
 from ..flexflow.configurations import Configuration, Drawable, Holders, divisors, run_of
 from ..flexflow.soap import Kind, Soap
 from .neighbours import Neighbours
@@ -29,9 +34,15 @@ Changes = dict[int, Configuration]
 MOST_AROUND = 64
 """The most decisions to which a configuration spreads."""
 
+LOOKED_UP = 16
+"""The moves after which the deciding chain is looked up again."""
+
 
 class Moves:
-    """The moves among the strategies of a space. `fixed` are decisions that stay as they are."""
+    """The moves among the strategies of a space. `fixed` are decisions that stay as they are.
+
+    `simulation` is that of the state, without an open proposal.
+    """
 
     def __init__(
         self,
@@ -40,11 +51,17 @@ class Moves:
         neighbours: Neighbours,
         windows: DecisionWindows,
         fixed: Collection[int],
+        simulation: Simulation,
     ) -> None:
         self._soap = soap
         self._drawn = drawn
         self._neighbours = neighbours
         self._windows = windows
+        self._simulation = simulation
+        self._count = 0
+        """The moves so far."""
+        self._deciding: list[int] = []
+        """For each open decision, the nanoseconds of it and all before it on the deciding chain."""
         self._open = [n for n, each in enumerate(drawn) if n not in fixed and len(each) > 1]
         self._may = set(self._open)
         self._shifts = [each for each in divisors(soap.workers) if each < soap.workers]
@@ -69,6 +86,9 @@ class Moves:
         """Draw a move."""
         if not self._open:
             return {}
+        if self._count % LOOKED_UP == 0:
+            self._look_up()
+        self._count += 1
         changes = self._kinds[draw.randrange(len(self._kinds))](draw, state)
         if self._tied and draw.random() < 0.5:
             for number in list(changes):
@@ -78,12 +98,24 @@ class Moves:
             number: each for number, each in changes.items() if number in self._may and each != state[number]
         }
 
+    def _look_up(self) -> None:
+        found = [0] * len(self._soap.decisions)
+        for operation, nanoseconds in enumerate(self._simulation.deciding()):
+            found[self._soap.decision_of[operation]] += nanoseconds
+        self._deciding = list(accumulate(found[number] for number in self._open))
+
     def _any(self, draw: Random) -> int:
+        if self._deciding[-1] and draw.random() < 0.5:
+            return self._open[bisect_right(self._deciding, draw.randrange(self._deciding[-1]))]
         return self._open[draw.randrange(len(self._open))]
 
     def _redraw(self, draw: Random, state: Sequence[Configuration | None]) -> Changes:
         number = self._any(draw)
-        return {number: self._drawn[number].draw(draw)}
+        return {number: self._drawn_for(number, draw)}
+
+    def _drawn_for(self, number: int, draw: Random) -> Configuration:
+        drawn = self._drawn[number]
+        return drawn.aligned(draw) if draw.random() < 0.5 else drawn.draw(draw)
 
     def _copy(self, draw: Random, state: Sequence[Configuration | None]) -> Changes:
         number = self._any(draw)
@@ -98,7 +130,7 @@ class Moves:
     def _spread(self, draw: Random, state: Sequence[Configuration | None]) -> Changes:
         number = self._any(draw)
         kept = state[number]
-        first = self._drawn[number].draw(draw) if kept is None or draw.random() < 0.5 else kept
+        first = self._drawn_for(number, draw) if kept is None or draw.random() < 0.5 else kept
         most = 1 << draw.randint(1, MOST_AROUND.bit_length() - 1)
         changes = {number: first}
         for source in self._around(number, most):

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from ....simulator.simulation import Simulation
 from ....simulator.times import NANOSECONDS, TaskTimes
 from ...plans.plan import Plan
-from ...plans.simulation import simulation
+from ...plans.simulation import Simulations
 from ..several_hops import in_several_hops
 from ..simulated import SimulatedSearch
 from .orders import orders
@@ -36,11 +36,15 @@ class Rewrites:
 
     def __init__(self, asked: SimulatedSearch, times: TaskTimes) -> None:
         self._asked = asked
-        self._times = times
+        self._simulations = Simulations(asked.graph, asked.machine, times)
 
     def nanoseconds(self, plan: Plan) -> int:
         """Return the time of an iteration."""
-        return self._simulated(plan).nanoseconds
+        return self.simulated(plan).nanoseconds
+
+    def simulated(self, plan: Plan) -> Simulation:
+        """Return the simulation of a plan."""
+        return self._simulations.of(plan)
 
     def best(self, found: Timed) -> Timed:
         """Return the plan after all moves that make it faster."""
@@ -51,7 +55,7 @@ class Rewrites:
 
     def _reordered(self, found: Timed) -> Timed:
         graph = self._asked.graph
-        for order in orders(graph, self._simulated(found.plan)):
+        for order in orders(graph, self.simulated(found.plan)):
             found = self._faster(found, replace(found.plan, written_order=order))
         return found
 
@@ -64,6 +68,3 @@ class Rewrites:
         """Return a plan if it is faster and fits, else the one that was found before."""
         time = self.nanoseconds(plan)
         return Timed(time, plan) if time < found.nanoseconds and not self._asked.excess(plan) else found
-
-    def _simulated(self, plan: Plan) -> Simulation:
-        return simulation(self._asked.graph, plan, self._asked.machine, self._times)

@@ -7,7 +7,7 @@
                    placement, experts' strategies, a random strategy. The `REWRITTEN` fastest are rewritten
     chains         from each of the `STARTS` fastest starts; then `RESTARTS` from the best so far. The plan
                    of a chain is rewritten if it is the best so far
-    temperature    falls geometrically, from `WARM` times that of the setting to 1 / `WARM`
+    temperature    falls geometrically, from that of the setting to 1 / `COOLED` of it
 
 Sums of the forward pass are split as well. Guarantees: the plan fits the memory, and is not slower than the
 fastest start that fits. Implemented in: `anneal`.
@@ -25,7 +25,6 @@ from ....simulator.times import TaskTimes, task_times
 from ...plans.compose import compose
 from ...plans.plan import Plan
 from ...plans.recounted import with_stops
-from ...plans.simulation import simulation
 from ..flexflow.chains import Chains
 from ..flexflow.configurations import Drawable, drawables
 from ..flexflow.experts import candidates
@@ -43,7 +42,7 @@ from .windows import DecisionWindows
 REWRITTEN = 6
 STARTS = 3
 RESTARTS = 2
-WARM = 10.0
+COOLED = 100.0
 
 
 def anneal(asked: SimulatedSearch) -> Plan:
@@ -89,7 +88,7 @@ class _Annealing:
             found = self._chain(chains, start, Random(f"{sampling.seed} {number}"))
             if found.nanoseconds < best.nanoseconds:
                 best = self.rewrites.best(found)
-        simulated = simulation(self.asked.graph, best.plan, self.asked.machine, self.times)
+        simulated = self.rewrites.simulated(best.plan)
         return replace(
             best.plan,
             method="anneal",
@@ -123,14 +122,13 @@ class _Annealing:
 
     def _chain(self, chains: Chains, start: Timed, draw: Random) -> Timed:
         """Return the best plan that a chain visits and that fits; the start if there is none."""
-        graph = self.asked.graph
         first = self._composed(start.plan, (), ())
         state = state_of(self.strategies, first)
         fixed = fixed_decisions(self.soap, first)
-        moves = Moves(self.soap, self.drawn, self.neighbours, self.windows, fixed)
-        simulated = simulation(graph, first, self.asked.machine, self.times)
+        simulated = self.rewrites.simulated(first)
+        moves = Moves(self.soap, self.drawn, self.neighbours, self.windows, fixed, simulated)
         walk = StrategyWalk(simulated, self.strategies, state, moves)
-        visited = chains.run(walk, draw, lambda spent: WARM ** (1 - 2 * spent))
+        visited = chains.run(walk, draw, lambda spent: COOLED**-spent)
         low, high = 0, len(visited)
         best = start
         while low < high:

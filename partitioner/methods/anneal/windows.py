@@ -54,7 +54,7 @@ class DecisionWindows:
         self._times = times
         self._factors = prime_factors(soap.workers)
         self._movements = Movements(soap.workers, self._factors)
-        self._hops = Hops(machine, self._movements, soap.workers)
+        self._hops = Hops(machine, soap.workers)
         self._seconds: dict[tuple[int, Configuration], float] = {}
         maker = {tensor: each.index for each in soap.graph.operations for tensor in each.outputs}
         self._reads: dict[tuple[int, int], list[tuple[Operation, int]]] = {}
@@ -97,7 +97,7 @@ class DecisionWindows:
             if configuration is not None and len(found) < VALUES - 1:
                 found.append(self._neighbours.carried(other, configuration, number))
         while len(found) < VALUES:
-            found.append(self._drawn[number].draw(draw))
+            found.append(self._drawn[number].aligned(draw))
         return list(dict.fromkeys(each for each in found if each is not None))
 
     def _alone(self, number: int, configuration: Configuration) -> float:

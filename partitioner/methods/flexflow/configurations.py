@@ -112,6 +112,17 @@ class Drawable:
         """Return a configuration, each with the same probability."""
         return self[draw.randrange(len(self))]
 
+    def aligned(self, draw: Random) -> Configuration:
+        """Return a configuration with each task on a worker of its own, runs of which do not overlap.
+
+        All degrees have the same probability, and all holders.
+        """
+        at = draw.randrange(len(self.degrees))
+        tasks = prod(self.degrees[at])
+        ways = [each for each in self._dealings[at] if each.over == tasks]
+        workers = run_of(draw.randrange(0, self._workers, tasks), tasks, tasks, self._workers)
+        return Configuration(self.degrees[at], workers, ways[draw.randrange(len(ways))].holders)
+
 
 def drawables(decisions: Sequence[Decision], workers: int) -> list[Drawable]:
     """Return the set of each decision. Decisions with equal dimensions share one."""

@@ -3,13 +3,16 @@
     cost(S)        the cost of a state, the lower the better
     acceptance     a proposal S* is accepted with probability min(1, exp(beta (cost(S) - cost(S*))))
 
+The number that decides is drawn before the proposal is made, and gives the most that it may cost: a walk need
+not find out what a proposal costs that exceeds it.
+
 If proposals are symmetric, states are visited with probabilities that are proportional to exp(-beta cost).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from math import exp
+from math import inf, log
 from random import Random
 from typing import Protocol
 
@@ -21,8 +24,10 @@ class Walk(Protocol):
     def cost(self) -> int:
         """Return the cost of the state, with the open proposal if there is one."""
 
-    def propose(self, draw: Random) -> int:
-        """Change the state at random, and return its cost. The change is open until it is decided."""
+    def propose(self, draw: Random, limit: float) -> int:
+        """Change the state at random, and return its cost, or any larger number than `limit` if it exceeds
+        that. The change is open until it is decided.
+        """
 
     def accept(self) -> None:
         """Keep the open proposal."""
@@ -38,12 +43,19 @@ def metropolis(walk: Walk, draw: Random, beta: Callable[[int], float]) -> Iterat
     """
     number, cost = 0, walk.cost
     while True:
-        worse = walk.propose(draw) - cost
-        accepted = worse <= 0 or draw.random() < exp(-beta(number) * worse)
+        limit = cost + _allowed(draw, beta(number))
+        proposed = walk.propose(draw, limit)
+        accepted = proposed <= limit
         if accepted:
             walk.accept()
-            cost += worse
+            cost = proposed
         else:
             walk.refuse()
         yield accepted
         number += 1
+
+
+def _allowed(draw: Random, beta: float) -> float:
+    """Return by how much a proposal may be worse: more than x with probability exp(-beta x)."""
+    drawn = draw.random()
+    return log(1 / drawn) / beta if drawn and beta else inf

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import inf
 from random import Random
+from typing import NamedTuple
 
 from ....machines.machine import Machine
 from ....simulator.simulation import Simulation
@@ -18,6 +20,16 @@ Move = Callable[[Random, Sequence[Configuration | None]], Mapping[int, Configura
 """Draws new configurations of some decisions; none if it draws a move that is not possible."""
 
 
+class _Simulated(NamedTuple):
+    """The time of a proposal."""
+
+    nanoseconds: int
+    """The time, or a smaller one above the limit."""
+
+    limit: float
+    """The limit up to which it was simulated."""
+
+
 class StrategyWalk:
     """A state that moves change. A proposal that was simulated from the same state is not simulated again."""
 
@@ -30,7 +42,7 @@ class StrategyWalk:
         self._move = move
         self._earlier: dict[int, Configuration | None] = {}
         self._changes: Mapping[int, Configuration] = {}
-        self._known: dict[tuple[tuple[int, Configuration], ...], int] = {}
+        self._known: dict[tuple[tuple[int, Configuration], ...], _Simulated] = {}
         """The times of the proposals that were made from this state."""
         self._cost = simulation.nanoseconds
         self._simulated = False
@@ -40,23 +52,24 @@ class StrategyWalk:
         """Return the nanoseconds of an iteration."""
         return self._cost
 
-    def propose(self, draw: Random) -> int:
-        """Make a move."""
+    def propose(self, draw: Random, limit: float = inf) -> int:
+        """Make a move. The cost may be any larger number than `limit` if it exceeds that."""
         self._changes = changes = self._move(draw, self.strategy)
         self._earlier = {number: self.strategy[number] for number in changes}
         for number, configuration in changes.items():
             self.strategy[number] = configuration
         key = tuple(changes.items())
-        self._simulated = key not in self._known
-        if self._simulated:
-            self._known[key] = self._simulate()
-        self._cost = self._known[key]
+        known = self._known.get(key)
+        self._simulated = known is None or known.limit < known.nanoseconds <= limit
+        if known is None or self._simulated:
+            known = self._known[key] = _Simulated(self._simulate(limit), limit)
+        self._cost = known.nanoseconds
         return self._cost
 
     def accept(self) -> None:
         """Keep the open proposal."""
         if not self._simulated:
-            self._simulate()
+            self._simulate(inf)
         self._simulation.accept()
         if any(self._earlier[number] != each for number, each in self._changes.items()):
             self._known = {}
@@ -69,10 +82,10 @@ class StrategyWalk:
             self._simulation.refuse()
         self._cost = self._simulation.nanoseconds
 
-    def _simulate(self) -> int:
+    def _simulate(self, limit: float) -> int:
         """Let the simulation make the open proposal, and return its nanoseconds."""
         found = self._strategies.changes(self._changes)
-        return self._simulation.propose(found.tasks, found.holdings, stops=found.stops)
+        return self._simulation.propose(found.tasks, found.holdings, stops=found.stops, limit=limit)
 
 
 def redraw(drawn: Sequence[Drawable]) -> Move:

@@ -5,8 +5,8 @@ smaller plan. Another group whose operations read it copies it, in the same layo
 its last reader: a tensor reaches a group once. If one worker reads it for one operation, it is fetched for
 that operation alone. Data stay where the smaller plan has them, on the group that reads them first, or split
 by batch over all workers if they are fed so. What is read and never overwritten is on every group that reads
-it. Some operations and tensors may be shared by all workers instead, which fetch their parts of what they
-read.
+it. Some operations and tensors may be shared by more workers instead, by all or by as many neighbours as
+divide all, which fetch their parts of what they read.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ....dataflow.graph import Graph, Role
+from ....dataflow.graph import Graph, Operation, Role
 from ....errors import PlanError
 from ...layouts.copies import Copy
 from ...layouts.forms import At, Form, Label, Partial, Parts, Spread
@@ -68,7 +68,7 @@ def grouped_plan(
 ) -> Plan:
     """Return the plan in which each operation runs on the group that `group_of` lists for its index.
 
-    All workers share the operations and tensors of `shared` as it says.
+    The operations and tensors of `shared` are shared as it says, by the neighbours of a worker of the group.
     """
     nothing = Inside({}, {}, groups * inside.workers)
     return _Grouped(graph, inside, groups, group_of, order, space, shared or nothing).plan()
@@ -94,18 +94,19 @@ class _Grouped:
         self._space = space
         self._shared = shared
         self._workers = groups * inside.workers
-        self._known: dict[tuple[int, tuple[int, ...]], Form] = {}
+        self._known: dict[tuple[int, tuple[int, ...], int], Form] = {}
         self._roots = graph.roots
 
     def plan(self) -> Plan:
         """Compose the plan."""
-        shared = self._shared
+        shared, inside = self._shared, self._inside
         operations = {
-            each.name: shared.operations.get(each.name)
-            or self._on(self._inside.operations[each.name], (self._group_of[each.index],))
+            each.name: self._on(shared, shared.operations[each.name], (self._sharing(each),))
+            if each.name in shared.operations
+            else self._on(inside, inside.operations[each.name], (self._group_of[each.index],))
             for each in self._graph.operations
         }
-        homes = self._homes()
+        homes, sharing = self._homes(), self._shared_homes()
         tensors: dict[str, Form] = {}
         for tensor in self._graph.tensors:
             if tensor.alias is None:
@@ -113,16 +114,32 @@ class _Grouped:
                 if fed:
                     form: Form = by_batch(tensor.shape, prime_factors(self._workers))
                 elif tensor.name in shared.tensors:
-                    form = shared.tensors[tensor.name]
+                    form = self._on(shared, shared.tensors[tensor.name], sharing[tensor.index])
                 else:
-                    form = self._on(self._inside.tensors[tensor.name], homes[tensor.index])
+                    form = self._on(inside, inside.tensors[tensor.name], homes[tensor.index])
                 tensors[tensor.name] = form
         return compose(
             self._graph, self._workers, operations, tensors, copies=self._copies(homes), order=self._order
         )
 
+    def _sharing(self, operation: Operation) -> int:
+        """Return the number of the neighbours that share an operation."""
+        return self._group_of[operation.index] * self._inside.workers // self._shared.workers
+
+    def _shared_homes(self) -> dict[int, tuple[int, ...]]:
+        """Return the numbers of the neighbours that hold each shared tensor: its makers, or all readers."""
+        made: dict[int, tuple[int, ...]] = {}
+        readers: dict[int, dict[int, None]] = {}
+        for operation in self._graph.operations:
+            if operation.name in self._shared.operations:
+                number = self._sharing(operation)
+                made.update((self._roots[tensor], (number,)) for tensor in operation.outputs)
+                for tensor in operation.inputs:
+                    readers.setdefault(self._roots[tensor], {})[number] = None
+        return {tensor: tuple(sorted(numbers)) for tensor, numbers in readers.items()} | made
+
     def _homes(self) -> dict[int, tuple[int, ...]]:
-        """Return the groups that hold each tensor with memory of its own; none if all workers share it."""
+        """Return the groups that hold each tensor with memory of its own; none if more workers share it."""
         graph, group_of = self._graph, self._group_of
         whole = [each for each in graph.operations if each.name not in self._shared.operations]
         found: dict[int, tuple[int, ...]] = {
@@ -169,7 +186,7 @@ class _Grouped:
             name = self._graph.tensors[self._roots[number]].name
             form = self._inside.tensors[name]
             listed = [
-                Copy(self._on(form, (group,)), tuple(names))
+                Copy(self._on(self._inside, form, (group,)), tuple(names))
                 for group, names in by_group.items()
                 if len(names) > 1 or self._inside.workers > 1
             ]
@@ -177,11 +194,13 @@ class _Grouped:
                 found[self._graph.tensors[number].name] = listed
         return found
 
-    def _on(self, form: Form, groups: tuple[int, ...]) -> Form:
+    def _on(self, inside: Inside, form: Form, groups: tuple[int, ...]) -> Form:
         """Return a form of one group's workers as that of some groups, which all do the same."""
-        key = id(form), groups
+        if inside.workers == self._workers:
+            return form
+        key = id(form), groups, inside.workers
         if key not in self._known:
-            self._known[key] = _shifted(form, groups, self._inside.workers)
+            self._known[key] = _shifted(form, groups, inside.workers)
         return self._known[key]
 
 

@@ -16,6 +16,7 @@ from ....errors import PlanError
 from ....simulator.times import task_times
 from ...plans.plan import Plan
 from ...plans.simulation import simulation
+from ..flexflow.configurations import divisors
 from ..simulated import SimulatedSearch
 from ..with_backward import with_backward
 from ..worker_memory import WorkerMemory
@@ -31,7 +32,7 @@ ROUNDS = 6
 """How often the limit is lowered by what arenas need above live bytes."""
 
 LARGE = (1.0, 0.5, 0.25)
-"""The parts of the memory of a group above which all workers share an operation, until a plan fits."""
+"""The parts of the memory of a group above which more workers share an operation, until a plan fits."""
 
 TIGHTER = 5
 """How many limits below the one that is asked for are tried if no plan is found for that."""
@@ -42,7 +43,7 @@ STEPS_PER_DOUBLING = 6
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Sharing:
-    """Nodes, some of which all workers share."""
+    """Nodes, some of which more workers than those of a group share."""
 
     nodes: PlacementGraph
     """The nodes, with the bytes of a share."""
@@ -51,7 +52,7 @@ class _Sharing:
     """Whether each node is shared: `[n]`."""
 
     inside: Inside | None
-    """How workers share the operations; None if there are none."""
+    """How workers share the operations; None if they share none."""
 
     def shares_more(self, other: _Sharing) -> bool:
         """Tell whether more nodes are shared, but at most half of all."""
@@ -73,19 +74,21 @@ class Placing:
         self.training = training_nodes(graph, operation_times(graph, self._times, devices.kind, self._inside))
         self.devices = _of_groups(devices, size)
         self._kinds = devices.kind
-        self._known: dict[bytes, _Sharing] = {}
+        self._known: dict[tuple[bytes, int], _Sharing] = {}
         self.whole = self.training.nodes
         """The nodes if workers share none of them."""
         memory = self.devices.memory_bytes
         if groups > 1 and memory is not None:
-            self.training = replace(self.training, nodes=self._sharing(int(memory.max())).nodes)
+            most_bytes = int(memory.max())
+            among = self._numbers_of_workers(most_bytes, most_bytes)[0]
+            self.training = replace(self.training, nodes=self._sharing(most_bytes, among).nodes)
 
     def plan(self, schedule: NodeSchedule) -> Plan:
         """Return the plan of a placement, with its simulated time."""
         return self._timed(self._composed(schedule))
 
     def _composed(self, schedule: NodeSchedule, shared: Inside | None = None) -> Plan:
-        """Return the plan of a placement; all workers share what is in `shared`."""
+        """Return the plan of a placement; more workers share what is in `shared`."""
         asked, training = self._asked, self.training
         return grouped_plan(
             asked.graph,
@@ -111,7 +114,7 @@ class Placing:
         memory = self._asked.memory
         if memory is None:
             return self.plan(schedule)
-        return self._timed(self._sharing_more(schedule, memory, memory.nbytes, spare))
+        return self._sharing_more(schedule, memory, memory.nbytes, spare)
 
     def fitting_tighter(self, schedule: NodeSchedule, spare: int = 0) -> Plan:
         """Return the plan of a placement as `fitting` does; if that finds none, by further moves.
@@ -128,31 +131,47 @@ class Placing:
         for limit in (memory.nbytes, *tighter_limits(memory.nbytes)):
             for each in (schedule, in_turn):
                 try:
-                    return self._timed(self._sharing_more(each, memory, limit, spare))
+                    return self._sharing_more(each, memory, limit, spare)
                 except PlanError as error:
                     refused = refused or error
         assert refused is not None
         raise refused
 
     def _sharing_more(self, schedule: NodeSchedule, memory: WorkerMemory, limit: int, spare: int) -> Plan:
-        """Return a plan whose arenas fit, after moves within a limit that is at most the memory.
+        """Return the fastest plan whose arenas fit, after moves within a limit that is at most the memory.
 
-        All workers share operations that need more than the limit. If nothing fits, they share operations
-        that need a smaller part of it as well, up to half of all. Raises PlanError if none of that helps.
+        Several workers share operations that need more than the limit: as few as it takes, or more. If
+        nothing fits, they share operations that need a smaller part of it as well, up to half of all. Raises
+        PlanError if none of that helps.
         """
         refused: PlanError | None = None
         before: _Sharing | None = None
         for part in LARGE:
-            sharing = self._sharing(int(limit * self.group_workers * part) - spare * self.group_workers)
-            if before is not None and not sharing.shares_more(before):
+            size = self.group_workers
+            most_bytes = int(limit * size * part) - spare * size
+            found: list[Plan] = []
+            error: PlanError | None = None
+            for among in self._numbers_of_workers(most_bytes, (limit - spare) * size):
+                sharing = self._sharing(most_bytes, among)
+                if before is not None and not sharing.shares_more(before):
+                    break
+                try:
+                    found.append(self._timed(self._fitting(schedule, sharing, memory, limit, spare)))
+                except PlanError as excess:
+                    error = excess
+            if found:
+                return self._best(found)
+            if error is None:
                 break
-            try:
-                return self._fitting(schedule, sharing, memory, limit, spare)
-            except PlanError as error:
-                refused = refused or error
-            before = sharing
+            refused, before = refused or error, sharing
         assert refused is not None
         raise refused
+
+    def _best(self, found: list[Plan]) -> Plan:
+        """Return the fastest plan, of those that leave memory for the scratch of kernels if some do."""
+        if len(found) == 1:
+            return found[0]
+        return min(found, key=lambda plan: (self._asked.lacking(plan) > 0, plan.step_seconds))
 
     def _fitting(
         self, schedule: NodeSchedule, sharing: _Sharing, memory: WorkerMemory, limit: int, spare: int
@@ -184,22 +203,35 @@ class Placing:
         assert memory is not None
         return np.maximum(memory - nbytes * self.group_workers, 0)
 
-    def _sharing(self, most_bytes: int) -> _Sharing:
-        """Let all workers share nodes that need more than the given bytes of a group."""
+    def _numbers_of_workers(self, most_bytes: int, memory_bytes: int) -> list[int]:
+        """Return how many workers may share the nodes that need more than `most_bytes` of a group.
+
+        Even parts of them fit into the memory of a group. It is the number of a group if none needs more.
+        """
+        size, needed = self.group_workers, int(least_bytes(self.whole).max(initial=0))
+        if self.groups == 1 or needed <= most_bytes:
+            return [size]
+        several = [each for each in divisors(self._asked.workers) if each > size and each % size == 0]
+        enough = [each for each in several if needed * size <= memory_bytes * each]
+        return enough or several[-1:]
+
+    def _sharing(self, most_bytes: int, among: int) -> _Sharing:
+        """Let that many workers share nodes that need more than the given bytes of a group."""
         asked, training = self._asked, self.training
         large = too_large(self.whole, most_bytes)
-        if self.groups == 1 or not large.any():
+        if among == self.group_workers:
             return _Sharing(self.whole, np.zeros(len(large), bool), None)
-        if large.tobytes() not in self._known:
-            inside = shares_of(training, large, asked.inside(asked.workers))
+        key = large.tobytes(), among
+        if key not in self._known:
+            inside = shares_of(training, large, asked.inside(among))
             times = operation_times(asked.graph, self._times, self._kinds, inside)
             nanoseconds = self.whole.nanoseconds.copy()
             first = training.first_operation
             for number in np.flatnonzero(large[first:]).tolist():
                 nanoseconds[:, first + number] = times(asked.graph.operations[number])
-            nodes = with_shares(self.whole, large, nanoseconds, asked.workers)
-            self._known[large.tobytes()] = _Sharing(nodes, large, inside)
-        return self._known[large.tobytes()]
+            nodes = with_shares(self.whole, large, nanoseconds, among)
+            self._known[key] = _Sharing(nodes, large, inside)
+        return self._known[key]
 
     def _check_operations(self, nodes: PlacementGraph, limit: int) -> None:
         """Raise PlanError if an operation, or a share of it, needs more than a limit for each worker."""

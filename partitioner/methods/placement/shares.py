@@ -1,4 +1,4 @@
-"""Operations whose working set exceeds a device: all workers share them, as a plan for all workers says.
+"""Operations whose working set exceeds a device: several neighbours share them, as a plan for these says.
 
 The operations that overwrite one tensor are shared together, with the tensor. Others stay whole. In the
 arrays of placers a shared operation is a node of one worker that takes the time of a share and holds the
@@ -26,7 +26,7 @@ def too_large(nodes: PlacementGraph, memory_bytes: int) -> npt.NDArray[np.bool_]
 
 
 def shares_of(training: TrainingNodes, shared: npt.NDArray[np.bool_], plan: Plan) -> Inside:
-    """Return how all workers share some nodes, and the tensors that only these hold, as a plan says."""
+    """Return how workers share some nodes, and the tensors that only these hold, as a plan for them says."""
     graph, roots = training.graph, training.graph.roots
     inside = inside_of(graph, plan)
     here = shared[training.first_operation :]

@@ -48,6 +48,13 @@ def test_the_plan_is_not_slower_than_any_start(model: str) -> None:
         assert plan.step_seconds <= tofu.simulate(tofu.lower(graph, other), MACHINE).seconds
 
 
+@pytest.mark.parametrize("keep", [True, False])
+def test_copies_and_hops_are_searched_unless_nothing_may_be_kept(keep: bool) -> None:
+    plan = tofu.partition(graph_of("mlp"), 2, "anneal", machine=MACHINE, proposals=1, keep=keep)
+    assert plan.space is not None
+    assert plan.space.keep == keep
+
+
 def test_the_same_seed_gives_the_same_plan() -> None:
     first, second = (
         tofu.partition(graph_of("lstm"), 4, method="anneal", machine=MACHINE, proposals=30, seed=3)
@@ -86,8 +93,9 @@ def test_moves_make_plans_that_verify_and_take_the_simulated_time(model: str) ->
     strategy = tuple(each.draw(draw) for each in drawn)
     machine, neighbours = tofu.machines.load(MACHINE), Neighbours(soap)
     windows = DecisionWindows(strategies, drawn, neighbours, machine, task_times(graph, machine, workers))
-    moves = Moves(soap, drawn, neighbours, windows, ())
-    walk = StrategyWalk(simulated(strategies, strategy, machine), strategies, strategy, moves)
+    simulation = simulated(strategies, strategy, machine)
+    moves = Moves(soap, drawn, neighbours, windows, (), simulation)
+    walk = StrategyWalk(simulation, strategies, strategy, moves)
     for _ in range(120):
         walk.propose(draw)
         walk.accept()

@@ -26,7 +26,7 @@ class Toy:
     def cost(self) -> int:
         return self.costs[self.state]
 
-    def propose(self, draw: Random) -> int:
+    def propose(self, draw: Random, limit: float) -> int:
         self.earlier, self.state = self.state, draw.randrange(STATES)
         return self.cost
 

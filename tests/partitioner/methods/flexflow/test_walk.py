@@ -42,3 +42,21 @@ def test_a_proposal_from_the_same_state_is_simulated_once() -> None:
             state = tuple(each for each in walk.strategy if each is not None)
             assert walk.cost == simulated(strategies, state, machine).nanoseconds
         assert proposed.call_count <= 6 * (len(choices) + 1)
+
+
+def test_a_proposal_above_its_limit_is_simulated_again_for_a_larger_one() -> None:
+    graph, machine = graph_of("mlp"), tofu.machines.load("p100-node")
+    strategies = Strategies(find_soap(graph, 4), Space(feed="batch"))
+    changes = {2: drawables(strategies.soap.decisions, 4)[2].draw(Random(0))}
+    start = data_parallel(strategies)
+    simulation = simulated(strategies, start, machine)
+    walk, draw = StrategyWalk(simulation, strategies, start, lambda draw, _: changes), Random(0)
+    needed = walk.propose(draw)
+    walk.refuse()
+    fresh = StrategyWalk(simulation, strategies, start, lambda draw, _: changes)
+    with patch.object(simulation, "propose", wraps=simulation.propose) as proposed:
+        for limit, simulations in ((needed // 3, 1), (needed // 4, 1), (needed, 2), (needed // 2, 2)):
+            cost = fresh.propose(draw, limit)
+            assert limit < cost <= needed or cost == needed <= limit
+            fresh.refuse()
+            assert proposed.call_count == simulations

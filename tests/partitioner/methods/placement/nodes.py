@@ -26,11 +26,17 @@ def nodes_of(graph: Graph) -> TrainingNodes:
 
 
 def random_placement(
-    graph: Graph, groups: int, size: int, seed: int, feed: str = "batch", shared: float = 0.0
+    graph: Graph,
+    groups: int,
+    size: int,
+    seed: int,
+    feed: str = "batch",
+    shared: float = 0.0,
+    among: int = 0,
 ) -> Plan:
     """Return a plan with a random group for every operation that leads, in a random order.
 
-    All workers share about a part of the operations.
+    A number of workers, all by default, share about a part of the operations.
     """
     found, draw = nodes_of(graph), np.random.default_rng(seed)
     drawn = draw.integers(0, groups, found.nodes.count)[found.nodes.leader]
@@ -40,9 +46,10 @@ def random_placement(
     devices = devices_of(MACHINE, groups, None)
     order = emulate(found.nodes, devices, drawn, draw.permutation(found.nodes.count)).order
     placed = found.of_operations(drawn).tolist()
-    of_all = None
+    in_shares = None
     if shared:
-        everywhere = tofu.partition(graph, groups * size, method="refine", keep=False, feed="anywhere")
+        workers = among or groups * size
+        plan = tofu.partition(graph, workers, method="refine", keep=False, feed="anywhere")
         chosen = (draw.random(found.nodes.count) < shared)[found.nodes.leader]
-        of_all = shares_of(found, chosen, everywhere)
-    return grouped_plan(graph, inside, groups, placed, found.order_of(order), Space(feed=feed), of_all)
+        in_shares = shares_of(found, chosen, plan)
+    return grouped_plan(graph, inside, groups, placed, found.order_of(order), Space(feed=feed), in_shares)
