@@ -34,6 +34,7 @@ from ..buffer_views import BufferViews
 from ..preparation import errors_named
 from .machine import CudaMachine
 from .peer_copies import stage
+from .seats import Seats
 
 Views = Sequence[Sequence[DeviceView]]
 
@@ -45,8 +46,8 @@ class PreparedCommands:
     commands: Sequence[tuple[Command, ...]]
     """The commands of each instruction."""
 
-    fetched_bytes: int
-    """The bytes that they fetch from other workers."""
+    fetched_bytes: Sequence[int]
+    """The bytes that each instruction fetches from other workers."""
 
     scratch_bytes: int
     """The scratch of both lanes."""
@@ -64,6 +65,10 @@ class PreparedCommands:
     def workspace_bytes(self) -> int:
         """Count the bytes besides the arena."""
         return self.scratch_bytes + len(self.flagged) * FLAG_BYTES
+
+
+NOTHING = PreparedCommands((), (), 0, ())
+"""The commands of a worker without instructions."""
 
 
 def arena_views(
@@ -90,24 +95,25 @@ def overflows(graph: Graph, operation: int) -> bool:
 
 
 def prepare(
-    partitioned: PartitionedGraph, views: Views, worker: int, machine: CudaMachine
+    partitioned: PartitionedGraph, views: Views, worker: int, machine: CudaMachine, seats: Seats
 ) -> PreparedCommands:
     """Prepare one worker's commands; `views[worker][buffer]` are all workers' buffers.
 
-    Scratch and flags are allocated together. Raises ExecutionError that names the worker and the operation if
-    a kernel cannot be prepared.
+    `seats` are the machine's workers of all workers. Scratch and flags are allocated together. Raises
+    ExecutionError that names the worker and the operation if a kernel cannot be prepared.
     """
-    return _Preparation(partitioned, views, worker, machine).run()
+    return _Preparation(partitioned, views, worker, machine, seats).run()
 
 
 class _Preparation:
     def __init__(
-        self, partitioned: PartitionedGraph, views: Views, worker: int, machine: CudaMachine
+        self, partitioned: PartitionedGraph, views: Views, worker: int, machine: CudaMachine, seats: Seats
     ) -> None:
         self._partitioned = partitioned
         self._placed = BufferViews(partitioned, views)
         self._worker = worker
         self._machine = machine
+        self._seats = seats
 
     def run(self) -> PreparedCommands:
         lanes = list(map(lane_of, self._partitioned.programs[self._worker].instructions))
@@ -125,7 +131,7 @@ class _Preparation:
         scratch = sum(needs)
         prepared = PreparedCommands(commands, self._fetched_bytes(), scratch, tuple(flagged))
         if again:
-            address = self._machine.allocate(self._worker, prepared.workspace_bytes)
+            address = self._machine.allocate(self._seats.number(self._worker), prepared.workspace_bytes)
             flags = address + scratch
             workspace = DeviceWorkspace(address, flags)
             for index in again:
@@ -163,21 +169,22 @@ class _Preparation:
         pairs: list[Pair] = []
         for piece in pieces:
             source = self._placed.part(piece.worker, piece.buffer, piece.region)
-            if not self._machine.reaches(self._worker, piece.worker):
+            if not self._seats.reaches(self._machine, self._worker, piece.worker):
                 staged, source = stage(source, workspace)
                 copies += staged
             pairs.append((source, self._placed.part(self._worker, target, piece.region)))
         return tuple(copies), pairs
 
     def _asked(self, command: Convolution) -> int:
-        return self._machine.scratch_bytes(self._worker, command)
+        return self._machine.scratch_bytes(self._seats.number(self._worker), command)
 
-    def _fetched_bytes(self) -> int:
-        """Count the bytes that other workers send to this one, by the pieces of its instructions."""
-        instructions = self._partitioned.programs[self._worker].instructions
-        moved = chain.from_iterable(map(transferred, instructions))
-        return sum(
-            self._placed.part(piece.worker, piece.buffer, piece.region).nbytes
-            for piece in moved
-            if piece.worker != self._worker
-        )
+    def _fetched_bytes(self) -> list[int]:
+        """Count the bytes that each instruction gets from other workers, by its pieces."""
+        return [
+            sum(
+                self._placed.part(piece.worker, piece.buffer, piece.region).nbytes
+                for piece in transferred(instruction)
+                if piece.worker != self._worker
+            )
+            for instruction in self._partitioned.programs[self._worker].instructions
+        ]

@@ -8,8 +8,9 @@ engine runs them, and `check_memory` checks both. The stand-in of a process has
 * a `MultiFetch` for every message that is sent to it, which reads the pieces. Its target is empty.
 
 So a stand-in receives in one lane and sends in the other. The tick `t` of the programs becomes `2 t + 1`.
-Messages are received at `2 t`. The memory for receipts is planned like an arena. A receipt may run up to
-`AHEAD` ticks before its message is needed, as far as no memory is taken by others.
+Messages are sent and received at `2 t`: what they carry was written before. The memory for receipts is
+planned like an arena. A receipt may run up to `AHEAD` ticks before its message is needed, as far as no memory
+is taken by others.
 
 Assumes: programs in the order of the clock, messages in the order of `messages_of`.
 """
@@ -36,6 +37,9 @@ from ...programs.program import (
 )
 from .messages import ProcessMessage
 
+PlacedMessage = tuple[tuple[int, int], ProcessMessage]
+"""The stand-in and index of the instruction that stands for a message, and the message."""
+
 AHEAD = 4
 """The ticks by which the memory of a message is free for it before it is needed."""
 
@@ -58,6 +62,39 @@ class ProcessView:
 
     messages: tuple[tuple[ProcessMessage, ...], ...]
     """For each stand-in, the message of each of its instructions."""
+
+    def sent(self) -> list[PlacedMessage]:
+        """List the messages that this process sends, in their order."""
+        return self._of(MultiFetch)
+
+    def received(self) -> list[PlacedMessage]:
+        """List the messages that this process receives, in their order."""
+        return self._of(Compute)
+
+    def place(self, stand_in: int, index: int) -> str:
+        """Describe the message of an instruction, for errors."""
+        message = self.messages[stand_in - self.stand_ins[0]][index]
+        operation = self.partitioned.graph.operations[message.operation].name
+        return (
+            f"message {message.number} of operation '{operation}' from process {message.sender} "
+            f"to {message.receiver}"
+        )
+
+    def offset(self, place: tuple[int, int]) -> int:
+        """Return where a received message lies in the memory of its stand-in."""
+        stand_in, index = place
+        receipt = self.partitioned.programs[stand_in].instructions[index]
+        assert isinstance(receipt, Compute)
+        return self.memory.offsets[stand_in][receipt.outputs[0]]
+
+    def _of(self, kind: type[Instruction]) -> list[PlacedMessage]:
+        found = [
+            ((stand_in, index), message)
+            for stand_in, messages in zip(self.stand_ins, self.messages, strict=True)
+            for index, message in enumerate(messages)
+            if isinstance(self.partitioned.programs[stand_in].instructions[index], kind)
+        ]
+        return sorted(found, key=lambda each: each[1].number)
 
 
 def process_view(
@@ -140,7 +177,7 @@ class _StandIn:
     def send(self, message: ProcessMessage) -> None:
         """Add the sending of a message."""
         pieces = tuple(sent.piece for sent in message.pieces)
-        sending = MultiFetch(message.operation, self._empty_buffer(), pieces, 2 * message.tick + 1)
+        sending = MultiFetch(message.operation, self._empty_buffer(), pieces, 2 * message.tick)
         self._instructions.append((sending, message))
 
     def finish(self) -> tuple[Program, tuple[int, ...], int]:

@@ -24,6 +24,7 @@ from .agreement import first_difference, machine_facts, program_facts
 from .engine import DistributedEngine, lost_link
 from .join import Membership, join
 from .kept_folder import SharedFolder
+from .on_processor import on_processor
 from .rendezvous import meeting
 from .sockets import SocketTransport
 from .transport import Transport
@@ -137,7 +138,7 @@ class Processes(Closeable):
 
         def make(partitioned: PartitionedGraph, memory: MemoryPlan, watch: Watch) -> Engine:
             self.agree(program_facts(partitioned))
-            return DistributedEngine(partitioned, memory, self, watch=watch, threads=threads)
+            return DistributedEngine(partitioned, memory, self, on_processor(self, watch, threads))
 
         return make
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import random
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -27,6 +28,9 @@ from ...operators.cuda.vendor_stand_ins import run_convolution, run_product
 from .guards import GUARD, GUARD_BYTES, Block
 
 ALIGNMENT_BYTES = 256
+HOST = -1
+"""The worker of blocks that are memory of the host."""
+
 TICK = 2.0**-16
 """The seconds that every command takes by the streams' clocks."""
 
@@ -53,11 +57,15 @@ Queues = list[deque[Entry]]
 
 
 class Compiled:
-    """Kernels by their source, each compiled once for all machines that share this."""
+    """Kernels by their source, each compiled once for all machines that share this.
+
+    The shim has one card's worth of state, so one launch runs at a time.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._units: dict[str, Unit] = {}
+        self._shim = threading.Lock()
 
     def load(self, sources: Iterable[str]) -> None:
         new = [source for source in sources if source not in self._units]
@@ -65,12 +73,13 @@ class Compiled:
             self._units.update(dict.fromkeys(new, Unit(new, self._folder)))
 
     def run(self, launch: KernelLaunch) -> None:
-        self._units[launch.source].run(launch)
+        with self._shim:
+            self._units[launch.source].run(launch)
 
 
 @dataclass(eq=False)
 class HostMachine:
-    """A `Machine` of some workers; `seed` decides which stream advances if several can.
+    """A `Machine` of some workers, safe in any thread; `seed` decides which stream advances if several can.
 
     A worker's streams are numbered `len(Lane) * worker + lane`.
 
@@ -92,6 +101,7 @@ class HostMachine:
     closed: bool = False
 
     def __post_init__(self) -> None:
+        self._lock = threading.RLock()
         self._random = random.Random(self.seed)
         self._queues: Queues = [deque() for _ in range(len(Lane) * self.workers)]
         self._memory: list[np.ndarray[Any, Any]] = []
@@ -117,6 +127,10 @@ class HostMachine:
         self.blocks.append(Block(worker, int(block.ctypes.data) + start, nbytes))
         return self.blocks[-1].address
 
+    def pinned(self, nbytes: int) -> Any:
+        block = self.allocate(HOST, nbytes)
+        return np.frombuffer((ctypes.c_uint8 * nbytes).from_address(block), np.uint8)
+
     def reaches(self, worker: int, other: int) -> bool:
         return self.islands is None or self.islands[worker] == self.islands[other]
 
@@ -126,11 +140,13 @@ class HostMachine:
 
     def issue(self, worker: int, command: Command, lane: Lane = Lane.COMPUTE) -> None:
         assert not self.closed
-        self._queues[len(Lane) * worker + lane].append(command)
+        with self._lock:
+            self._queues[len(Lane) * worker + lane].append(command)
 
     def record(self, worker: int, lane: Lane = Lane.COMPUTE, *, timed: bool = False) -> Event:
         event = Event()
-        self._queues[len(Lane) * worker + lane].append(Record(event))
+        with self._lock:
+            self._queues[len(Lane) * worker + lane].append(Record(event))
         return event
 
     def seconds_between(self, worker: int, begin: Event, end: Event) -> float:
@@ -138,7 +154,8 @@ class HostMachine:
         return end.seconds - begin.seconds
 
     def wait(self, worker: int, event: Event, lane: Lane = Lane.COMPUTE) -> None:
-        self._queues[len(Lane) * worker + lane].append(Wait(event))
+        with self._lock:
+            self._queues[len(Lane) * worker + lane].append(Wait(event))
 
     def captured(self, issue: Callable[[], None]) -> Queues:
         assert not any(self._queues), "capture begins where nothing is under way"
@@ -161,12 +178,20 @@ class HostMachine:
                     case _:
                         queue.append(entry)
 
+    def finish(self, worker: int, event: Event) -> None:
+        self._go_on(lambda: event not in self._happened)
+
     def synchronize(self, stream: int | None = None) -> None:
         """Go on until all streams, or this one, are at their end; others may be anywhere then."""
-        while any(self._queues) if stream is None else self._queues[stream]:
-            ready = [number for number, queue in enumerate(self._queues) if queue and self._may_go(queue[0])]
-            assert ready, "streams wait for each other"
-            self._step(self._chosen(ready))
+        self._go_on(lambda: any(self._queues) if stream is None else bool(self._queues[stream]))
+
+    def _go_on(self, wanted: Callable[[], bool]) -> None:
+        with self._lock:
+            while wanted():
+                listed = enumerate(self._queues)
+                ready = [number for number, queue in listed if queue and self._may_go(queue[0])]
+                assert ready, "streams wait for each other"
+                self._step(self._chosen(ready))
 
     def write(self, worker: int, address: int, values: Any) -> None:
         self.synchronize()
