@@ -31,7 +31,7 @@ from .hosted_iteration import HostedIteration
 from .machine import Bytes, CudaMachine, Event, Graph
 from .preparation import NOTHING, PreparedCommands, arena_views, overflows, prepare
 from .seats import Seats
-from .stand_ins import StandIns
+from .stand_ins import CardStandIns
 
 
 class CudaEngine(OneProcess):
@@ -52,7 +52,7 @@ class CudaEngine(OneProcess):
         *,
         watch: Watch,
         eager: bool = False,
-        stand_ins: StandIns | None = None,
+        stand_ins: CardStandIns | None = None,
     ) -> None:
         self._partitioned = partitioned
         self._seats = Seats.alone(partitioned.workers) if stand_ins is None else stand_ins.seats

@@ -24,9 +24,10 @@ class HostedIteration:
     """Runs iterations on three threads.
 
     `issued` are the instructions of workers, `sent` and `received` the messages, in the order in which each
-    thread takes them. `issue` issues the commands of an instruction, and `finish` waits until the cards have
-    done them. `host_steps` has the host's part in each message, and `skips` tells whether an instruction is
-    left out in this iteration. `described` describes a message, for errors.
+    thread takes them. `issue` issues the commands of an instruction that is not left out, and the event that
+    others wait for. `finish` waits until the cards have done them. `host_steps` has the host's part in each
+    message, and `skips` tells whether an instruction is left out in this iteration. `described` describes a
+    message, for errors.
     """
 
     def __init__(
@@ -84,8 +85,8 @@ class HostedIteration:
         self._finalizer()
 
     def _pack(self, place: Place) -> None:
+        self._issue(place)
         if not self._skips(place):
-            self._issue(place)
             self._finish(place)
 
     def _send(self, place: Place) -> None:

@@ -12,7 +12,7 @@ from .preparation import PreparedCommands, Views
 from .seats import Seats
 
 
-class StandIns(Protocol):
+class CardStandIns(Protocol):
     """The stand-ins of a process, which are numbered after all workers.
 
     A stand-in receives in its lane of computations and sends in its lane of transfers. Its messages of one

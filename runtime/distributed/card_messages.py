@@ -22,6 +22,28 @@ Pieces = list[tuple[int, DeviceView]]
 """The worker and the memory of each piece of a message."""
 
 
+class CardWire:
+    """The messages of a process whose workers run on cards. Stand-ins have the memory of the host or not."""
+
+    def __init__(self, view: ProcessView, on_host: bool) -> None:
+        self.first = view.stand_ins[0]
+        workers = view.partitioned.workers - len(view.stand_ins)
+        self.seats = Seats.among(workers, view.local, view.stand_ins, on_host)
+        self._view = view
+
+    def sent(self) -> list[Place]:
+        """List the messages that are sent, in their order."""
+        return [place for place, _ in self._view.sent()]
+
+    def received(self) -> list[Place]:
+        """List the messages that are received, in their order."""
+        return [place for place, _ in self._view.received()]
+
+    def place(self, worker: int, index: int) -> str:
+        """Describe a message, for errors."""
+        return self._view.place(worker, index)
+
+
 def pieces_of(view: ProcessView, views: Views, message: ProcessMessage) -> Pieces:
     """Return the pieces of a message; `views` are the buffers of all workers."""
     buffers = BufferViews(view.partitioned, views)

@@ -28,6 +28,7 @@ class Together(Protocol):
     """The parts of `Processes` that the engine needs."""
 
     number: int
+    local_count: int
 
     @property
     def places(self) -> Sequence[int]:

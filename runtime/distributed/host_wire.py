@@ -12,27 +12,23 @@ from functools import partial
 
 from ..cuda.machine import Bytes, CudaMachine
 from ..cuda.preparation import PreparedCommands, Views
-from ..cuda.seats import Seats
 from ..step_threads import Step
 from ..thread_tasks import Place
-from .card_messages import packed, pieces_of, prepared
+from .card_messages import CardWire, packed, pieces_of, prepared
 from .counted_transport import CountedTransport
 from .own_workers import Crossed
 from .process_view import ProcessView
 from .transport import Transport
 
 
-class HostWire:
+class HostWire(CardWire):
     """Joins the stand-ins of a process whose workers run on cards to a transport of the host."""
 
     nbytes = 0
     """The memory of cards that messages take."""
 
     def __init__(self, view: ProcessView, transport: Transport) -> None:
-        self.first = view.stand_ins[0]
-        workers = view.partitioned.workers - len(view.stand_ins)
-        self.seats = Seats.among(workers, view.local, view.stand_ins, on_host=True)
-        self._view = view
+        super().__init__(view, on_host=True)
         self._transport = transport
         self._counted = CountedTransport(transport)
         self._arenas: dict[int, Bytes] = {}
@@ -72,15 +68,3 @@ class HostWire:
             into = memoryview(self._arenas[place[0]][start : start + message.nbytes])  # type: ignore[arg-type]
             steps[place] = partial(self._transport.receive, message.sender, message.number, into)
         return steps
-
-    def sent(self) -> list[Place]:
-        """List the messages that are sent, in their order."""
-        return [place for place, _ in self._view.sent()]
-
-    def received(self) -> list[Place]:
-        """List the messages that are received, in their order."""
-        return [place for place, _ in self._view.received()]
-
-    def place(self, worker: int, index: int) -> str:
-        """Describe a message, for errors."""
-        return self._view.place(worker, index)

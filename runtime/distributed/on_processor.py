@@ -3,31 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
 
 from ...programs.schedule import schedule
 from ..engine import Watch
 from ..numpy_engine import NumpyEngine
+from .engine import Together
 from .own_workers import OwnWorkers
 from .process_view import ProcessView
-from .transport import Transport
 from .wire import Wire
 
-MakeOwn = Callable[[ProcessView], OwnWorkers]
 
-
-class Together(Protocol):
-    """The parts of `Processes` that the workers need."""
-
-    local_count: int
-
-    @property
-    def transport(self) -> Transport: ...
-
-    def exchange(self, purpose: str, content: bytes) -> list[bytes]: ...
-
-
-def on_processor(processes: Together, watch: Watch, threads: int | None) -> MakeOwn:
+def on_processor(
+    processes: Together, watch: Watch, threads: int | None
+) -> Callable[[ProcessView], OwnWorkers]:
     """Return the maker of the workers of this process, which `threads` threads run.
 
     Two more threads send and receive.

@@ -20,7 +20,7 @@ class Crossed:
     """Those received from all of them."""
 
 
-class Messages(Protocol):
+class MessageTraffic(Protocol):
     """The messages of a process to others, in one iteration after the other."""
 
     @property
@@ -44,5 +44,5 @@ class OwnWorkers:
     engine: Engine
     """Runs them. Its `fetched_bytes` also count those that come from other processes."""
 
-    messages: Messages
+    messages: MessageTraffic
     """Their messages to and from workers of others."""

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -178,3 +179,19 @@ def test_workers_divide_evenly(data: Path) -> None:
         _, err = process.communicate(timeout=PATIENCE_SECONDS)
     assert process.returncode == 2
     assert "3 workers do not divide evenly among 2 processes" in err
+
+
+def test_nccl_without_cards_is_refused() -> None:
+    with training("--processes", "2", "--transport", "nccl") as process:
+        _, err = process.communicate(timeout=PATIENCE_SECONDS)
+    assert process.returncode == 2
+    assert "--transport nccl needs --device gpu" in err
+
+
+@pytest.mark.skipif(find_spec("cupy") is not None, reason="CuPy is installed")
+def test_processes_on_cards_say_once_what_is_missing() -> None:
+    with training("--processes", "2", "--device", "gpu") as process:
+        _, err = process.communicate(timeout=PATIENCE_SECONDS)
+    assert process.returncode == 2
+    assert err.count("Error: ") == 1
+    assert "a GPU needs cupy" in err

@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -31,6 +31,7 @@ ALIGNMENT_BYTES = 256
 HOST = -1
 """The worker of blocks that are memory of the host."""
 
+MOMENT_SECONDS = 0.05
 TICK = 2.0**-16
 """The seconds that every command takes by the streams' clocks."""
 
@@ -52,7 +53,21 @@ class Wait:
     event: Event
 
 
-Entry = Command | Record | Wait
+class Meeting(Protocol):
+    """A step that a stream takes together with those of other processes."""
+
+    def may_go(self) -> bool:
+        """Tell whether all that it needs has come. The stream has come to it."""
+        ...
+
+    def wait(self, seconds: float | None = None) -> None:
+        """Wait until it may go, for so long at most; without a limit it then has to."""
+        ...
+
+    def run(self) -> None: ...
+
+
+Entry = Command | Record | Wait | Meeting
 Queues = list[deque[Entry]]
 
 
@@ -188,10 +203,15 @@ class HostMachine:
     def _go_on(self, wanted: Callable[[], bool]) -> None:
         with self._lock:
             while wanted():
+                self._favour_meeting()
                 listed = enumerate(self._queues)
                 ready = [number for number, queue in listed if queue and self._may_go(queue[0])]
-                assert ready, "streams wait for each other"
-                self._step(self._chosen(ready))
+                meetings = [queue[0] for queue in self._queues if queue and hasattr(queue[0], "may_go")]
+                assert ready or meetings, "streams wait for each other"
+                if ready:
+                    self._step(self._chosen(ready))
+                else:
+                    meetings[0].wait()
 
     def write(self, worker: int, address: int, values: Any) -> None:
         self.synchronize()
@@ -206,6 +226,12 @@ class HostMachine:
     def close(self) -> None:
         self.closed = True
 
+    def _favour_meeting(self) -> None:
+        """Let the stream that advances first wait a moment for other processes, before others advance."""
+        queue = self._queues[self.ahead] if self.ahead is not None else None
+        if queue and hasattr(queue[0], "may_go"):
+            queue[0].wait(MOMENT_SECONDS)
+
     def _chosen(self, ready: list[int]) -> int:
         if self.ahead in ready:
             return self.ahead
@@ -213,6 +239,8 @@ class HostMachine:
         return self._random.choice(others or ready)
 
     def _may_go(self, entry: Entry) -> bool:
+        if hasattr(entry, "may_go"):
+            return bool(entry.may_go())
         return not isinstance(entry, Wait) or entry.event in self._happened
 
     def _step(self, stream: int) -> None:
@@ -231,6 +259,8 @@ class HostMachine:
                 run_product(entry)
             case Convolution():
                 run_convolution(entry)
+            case _:
+                entry.run()
         if not isinstance(entry, Record | Wait):
             self._clocks[stream] += TICK
             self.issued[stream // len(Lane)].append(entry)
