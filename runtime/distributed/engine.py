@@ -176,10 +176,13 @@ class DistributedEngine:
             self._gathered = {each: found[self._region(each)] for each in held}
         return process == me
 
-    def first(self, found: str) -> str:
-        """Return the first text that is not empty, of those that all processes found."""
-        said = self._processes.exchange("look for errors", found.encode())
-        return next(filter(None, said), b"").decode()
+    def read_own(self, worker: int, buffer: int) -> Array:
+        """Return the contents of a buffer of this process, valid until the next iteration."""
+        return self._engine.read(worker, buffer)
+
+    def exchange(self, purpose: str, content: bytes) -> list[bytes]:
+        """Return the contents that all processes give for a purpose, by process."""
+        return self._processes.exchange(purpose, content)
 
     def close(self) -> None:
         """End the threads. The engine cannot run again."""
