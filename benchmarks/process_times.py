@@ -31,8 +31,8 @@ from typing import Any
 import tofu
 from tofu.programs import plan_memory, schedule
 from tofu.programs.messages import count_messages, messages
+from tofu.programs.process_messages import messages_of
 from tofu.programs.program import Compute, PartitionedGraph
-from tofu.runtime.distributed.messages import messages_of
 from tofu.runtime.distributed.processes import Processes
 from tofu.runtime.distributed.sockets import SocketTransport
 from tofu.runtime.engine import Engine, Watch

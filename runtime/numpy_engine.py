@@ -196,7 +196,8 @@ class NumpyEngine(OneProcess):
         """Return a worker's instructions, with the watch and the update gate around them."""
         steps: Sequence[Step] = self._prepared[worker].steps
         if self._is_stand_in(worker):
-            return self._gate.passed(worker, steps)
+            steps = self._gate.passed(worker, steps)
+            return steps if watch.seconds is None else watch.seconds.timed_messages(worker, steps)
         if watch.detect_nan:
             steps = watched(self._partitioned, self.buffers, worker, steps)
         if worker in self._guards:

@@ -8,13 +8,13 @@ from functools import partial
 from ...operators.cuda.launch.commands import Command
 from ...operators.cuda.launch.view import DeviceView
 from ...operators.cuda.launch.workspace import DeviceWorkspace
+from ...programs.process_messages import ProcessMessage
 from ..buffer_views import BufferViews
 from ..cuda.machine import CudaMachine
 from ..cuda.message_packing import pack
 from ..cuda.preparation import PreparedCommands, Views
 from ..cuda.seats import Seats
 from ..thread_tasks import Place
-from .messages import ProcessMessage
 from .process_view import ProcessView
 
 Commands = tuple[Command, ...]

@@ -16,9 +16,9 @@ from ...dataflow.element_types import storage_type
 from ...errors import ExecutionError
 from ...operators.kernels.kernel import Array
 from ...programs.memory import MemoryPlan
+from ...programs.process_messages import messages_of
 from ...programs.program import Held, PartitionedGraph
 from ..checkpoint_file import content
-from .messages import messages_of
 from .own_workers import OwnWorkers
 from .process_view import ProcessView, process_view
 from .transport import LinkLost, Transport

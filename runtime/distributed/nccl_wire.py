@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from ...operators.cuda.launch.commands import CardMessage, Exchange
 from ...operators.kernels.workspace import aligned
+from ...programs.process_messages import ProcessMessage
 from ...programs.program import Compute
 from ..cuda.machine import CudaMachine
 from ..cuda.message_packing import is_dense
@@ -19,7 +20,6 @@ from ..cuda.preparation import PreparedCommands, Views
 from ..thread_tasks import Place
 from ..update_gate import gated_instructions
 from .card_messages import CardWire, Commands, Pieces, packed, pieces_of, prepared
-from .messages import ProcessMessage
 from .own_workers import Crossed
 from .process_view import PlacedMessage, ProcessView
 

@@ -24,6 +24,7 @@ import numpy as np
 
 from ...programs.arena import plan_arena
 from ...programs.memory import MemoryPlan
+from ...programs.process_messages import ProcessMessage, redirected
 from ...programs.program import (
     Buffer,
     BufferKind,
@@ -33,9 +34,7 @@ from ...programs.program import (
     PartitionedGraph,
     Piece,
     Program,
-    Reduce,
 )
-from .messages import ProcessMessage
 
 PlacedMessage = tuple[tuple[int, int], ProcessMessage]
 """The stand-in and index of the instruction that stands for a message, and the message."""
@@ -117,7 +116,7 @@ def process_view(
         found.update(stand_in.found)
     local = tuple(worker for worker, process in enumerate(processes) if process == me)
     programs = [
-        _redirected(program, found) if program.worker in local else Program(program.worker, (), ())
+        redirected(program, found, step=2) if program.worker in local else Program(program.worker, (), ())
         for program in partitioned.programs
     ]
     finished = [stand_in.finish() for stand_in in stand_ins]
@@ -206,25 +205,3 @@ class _StandIn:
 def _nothing(partitioned: PartitionedGraph) -> tuple[tuple[int, int], ...]:
     """Return a region of the first tensor without elements."""
     return ((0, 0),) * max(1, len(partitioned.graph.tensors[0].shape))
-
-
-def _redirected(program: Program, found: dict[tuple[int, int, int], Piece]) -> Program:
-    """Return a worker's program, in which pieces from other processes are read from stand-ins."""
-
-    def moved(index: int, pieces: Sequence[Piece], start: int = 0) -> tuple[Piece, ...]:
-        keys = ((program.worker, index, place) for place in range(start, start + len(pieces)))
-        return tuple(found.get(key, piece) for key, piece in zip(keys, pieces, strict=True))
-
-    instructions: list[Instruction] = []
-    for index, instruction in enumerate(program.instructions):
-        tick = 2 * instruction.tick + 1
-        match instruction:
-            case Compute():
-                instructions.append(replace(instruction, tick=tick))
-            case MultiFetch(pieces=pieces):
-                instructions.append(replace(instruction, pieces=moved(index, pieces), tick=tick))
-            case Reduce(parts=parts):
-                starts = np.cumsum([0, *map(len, parts)]).tolist()
-                terms = tuple(moved(index, part, start) for part, start in zip(parts, starts, strict=False))
-                instructions.append(replace(instruction, parts=terms, tick=tick))
-    return replace(program, instructions=tuple(instructions))

@@ -8,6 +8,7 @@ from operator import itemgetter
 import numpy as np
 
 from ...operators.kernels.kernel import Array
+from ...programs.process_messages import ProcessMessage
 from ...programs.program import Lane
 from ...programs.schedule import LaneOf
 from ..buffer_views import BufferViews
@@ -15,7 +16,6 @@ from ..collectives import FetchedBytes, Step, Transfer, multi_fetch
 from ..preparation import Buffers, PreparedSteps
 from ..thread_tasks import Place
 from .counted_transport import CountedTransport
-from .messages import ProcessMessage
 from .own_workers import Crossed
 from .process_view import ProcessView
 from .transport import Transport

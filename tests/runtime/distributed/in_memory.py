@@ -9,9 +9,9 @@ from queue import Queue
 from typing import TypeVar
 
 from tofu.programs.memory import plan_memory
+from tofu.programs.process_messages import ProcessMessage, messages_of
 from tofu.programs.program import PartitionedGraph
 from tofu.programs.schedule import schedule
-from tofu.runtime.distributed.messages import ProcessMessage, messages_of
 from tofu.runtime.distributed.process_view import ProcessView, process_view
 from tofu.runtime.distributed.wire import Wire
 from tofu.runtime.engine import Watch

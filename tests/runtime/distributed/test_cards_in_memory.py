@@ -12,8 +12,8 @@ import pytest
 
 import tofu
 from tofu.programs.check_memory import check_memory
+from tofu.programs.process_messages import messages_of
 from tofu.programs.schedule import schedule
-from tofu.runtime.distributed.messages import messages_of
 
 from ..cuda.bench import Bench, over, same, start
 from ..cuda.graphs import graph

@@ -15,10 +15,10 @@ import pytest
 import tofu
 from tofu.errors import ExecutionError
 from tofu.operators.cuda.launch.commands import CardMessage, Exchange
+from tofu.programs.process_messages import messages_of
 from tofu.programs.program import Lane
 from tofu.runtime.cuda.engine import CudaEngine
 from tofu.runtime.distributed import nccl
-from tofu.runtime.distributed.messages import messages_of
 from tofu.runtime.distributed.nccl import Nccl, require_own_cards
 from tofu.runtime.distributed.transport import LinkLost
 from tofu.runtime.thread_tasks import Place
