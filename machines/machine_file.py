@@ -120,6 +120,8 @@ def decode_machine(value: object) -> Machine:
         known = tuple(kind.memory_bytes for kind in kinds if kind.memory_bytes is not None)
         memory = min(known) if known and len(known) == len(kinds) else None
         memories = known if memory is not None and max(known) > memory else ()
+    if len({kind.process for kind in kinds}) > 1:
+        raise MachineError("some kinds of devices have a process and others do not; set `process` for all")
     return Machine(
         _name(entry["machine"], "machine"),
         levels,

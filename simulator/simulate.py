@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..errors import MachineError
 from ..machines.machine import Machine
 from ..machines.machine_file import machine_of
@@ -13,7 +15,7 @@ from ..support.gc_pause import gc_paused
 from .jobs import run
 from .program_jobs import program_jobs
 from .timeline import Timeline
-from .times import ComputeTimes, times_on
+from .times import NANOSECONDS, ComputeTimes, times_on
 
 
 def simulate(
@@ -40,7 +42,7 @@ def simulate(
     """
     found = machine_of(machine)
     found.check_workers(program.workers)
-    if any(kind.process for kind in found.kinds):
+    if found.processes:
         if messages is not None:
             raise MachineError(
                 f"processes of machine {found.name!r} have messages of their own; leave out messages"
@@ -85,5 +87,15 @@ def _simulated_processes(program: PartitionedGraph, machine: Machine, schedule: 
         work,
         run(work.jobs),
         joint,
-        times.around_nanoseconds,
+        times.around_nanoseconds + _ending_nanoseconds(machine, joint.places),
     )
+
+
+def _ending_nanoseconds(machine: Machine, places: Sequence[int]) -> int:
+    """Return the time of the links in which processes end an iteration together.
+
+    The first process hears from all others that they are done, then they hear from it.
+    """
+    first, *others = sorted(set(places))
+    latencies = [machine.path(first, other).latency_seconds for other in others]
+    return round(2 * max(latencies, default=0.0) * NANOSECONDS)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
@@ -115,12 +115,15 @@ class ProcessHardware:
         return Machine(self.name, (level,), names, (numbers,), memory, (kind,) * count)
 
     def threads(self, machine: Machine, workers: int) -> int:
+        return self.processes.count
+
+    def check_workers(self, workers: int) -> None:
+        """Raise ExecutionError unless the processes run so many workers."""
         if workers != self.processes.workers:
             raise ExecutionError(
                 f"the program has {workers} workers, but the processes run {self.processes.workers}; measure "
                 "programs with as many"
             )
-        return self.processes.count
 
     def work(self, program: PartitionedGraph) -> ProgramWork:
         """Return the work of a program's instructions and messages, and that of an iteration."""
@@ -267,24 +270,31 @@ def _message_works(message: ProcessMessage) -> tuple[TransferWork, TransferWork]
     return sent, message_work(BufferKind.RECEIVED, NOWHERE, 1, nbytes)
 
 
-def measure_processes(
-    processes: Processes, programs: Iterable[PartitionedGraph], path: Path, rounds: int = ROUNDS
-) -> Iterator[Added]:
-    """Measure programs on all processes, which call this with the same ones; yield what the profile gained.
+class ProcessProfiler:
+    """A machine file of the processes of a run, and the profile next to it, which grows by programs.
 
-    The first process writes the machine file and its profile, as `profiling.measure` does. In the others
-    nothing counts as gained.
+    The first process reads and writes the files. All call `add` with the same programs. Raises MachineError
+    in the first process, as `Profiler`, and ExecutionError for a transport other than TCP.
     """
-    hardware = ProcessHardware(processes)
-    profiler = None if processes.number else Profiler(path, hardware, rounds=rounds)
-    for program in programs:
-        if profiler is None:
-            work = hardware.work(program)
+
+    def __init__(self, processes: Processes, path: Path, *, rounds: int = ROUNDS) -> None:
+        self._hardware = ProcessHardware(processes)
+        self._rounds = rounds
+        self.first = None if processes.number else Profiler(path, self._hardware, rounds=rounds)
+        """The profiler of the first process; None in the others."""
+
+    def add(self, program: PartitionedGraph) -> Added:
+        """Measure a program if some of its work is unknown. In other processes than the first nothing counts
+        as gained.
+        """
+        processes = self._hardware.processes
+        self._hardware.check_workers(program.workers)
+        if self.first is None:
+            work = self._hardware.work(program)
             if processes.any(False):
-                hardware.times(program, work, rounds, None)
-            yield Added(0, len(work.amounts))
-        else:
-            added = profiler.add(program)
-            if not added.measured:
-                processes.any(False)
-            yield added
+                self._hardware.times(program, work, self._rounds, None)
+            return Added(0, len(work.amounts))
+        added = self.first.add(program)
+        if not added.measured:
+            processes.any(False)
+        return added
