@@ -128,5 +128,5 @@ class _Messages:
 
 
 def _whole(held: Held) -> Piece:
-    """Return all of a message, read where it is held."""
+    """Return all of a message, read by who holds it."""
     return Piece(*held, ())

@@ -190,9 +190,10 @@ class Plan(PlanRecord, NotebookDisplay):
             )
         if self.rewrites and graph.fingerprint != self.fingerprint:
             raise PlanError(
-                f"the plan is for graph {graph.name!r} with other gradients of {next(iter(self.rewrites))!r} "
-                f"({len(self.rewrites)} in all); use tofu.sync.rewrite(graph, plan.workers, plan), or "
-                "partition it again if this is the rewritten one"
+                f"the plan is for graph {graph.name!r} with other gradients or lookups of "
+                f"{next(iter(self.rewrites))!r} ({len(self.rewrites)} in all); use "
+                "tofu.sync.rewrite(graph, plan.workers, plan), or partition it again if this is the "
+                "rewritten one"
             )
         _check_names("tensor", self.layouts, (tensor.name for tensor in graph.tensors))
         _check_names("operation", self.strategies, (operation.name for operation in graph.operations))

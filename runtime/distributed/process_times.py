@@ -118,7 +118,7 @@ class ProcessHardware:
         return self.processes.count
 
     def check_workers(self, workers: int) -> None:
-        """Raise ExecutionError unless the processes run so many workers."""
+        """Raise ExecutionError unless the processes run that number of workers."""
         if workers != self.processes.workers:
             raise ExecutionError(
                 f"the program has {workers} workers, but the processes run {self.processes.workers}; measure "

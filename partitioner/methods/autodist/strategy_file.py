@@ -41,7 +41,8 @@ TWO_LEVEL = "two-level"
 _OF_ALL_REDUCE = ("group", "order", "tree")
 _OF_SERVER = ("proxy", "via")
 _OF_PART = ("sync", "worker", *_OF_ALL_REDUCE, *_OF_SERVER)
-_OF_VARIABLE = ("factors", "rows", *REWRITE_ENTRIES)
+_FLAGS = ("factors", "rows", "masked")
+_OF_VARIABLE = (*_FLAGS, *REWRITE_ENTRIES)
 _UPDATES = ("in-turn", "last")
 _MOST = 2**31 - 1
 
@@ -86,7 +87,7 @@ def strategy_document(strategy: SyncStrategy) -> dict[str, object]:
 
 
 def _written(how: Synchronisation) -> dict[str, object]:
-    flags = {key: True for key, flag in (("factors", how.factors), ("rows", how.rows)) if flag}
+    flags = {key: True for key in _FLAGS if getattr(how, key)}
     whole = {**flags, **encode_rewrite(how.rewrite)}
     if not how.cuts:
         return {**whole, **_written_part(how.parts[0])}
@@ -262,14 +263,14 @@ class _OfVariable:
         given = typed_object(entry, place)
         expect_keys(given, (), place, (*_OF_VARIABLE, "cut", "parts", "workers", *_OF_PART))
         rewrite = decode_rewrite(given, place)
-        factors, rows = (typed(given.get(key, False), bool, place.key(key)) for key in ("factors", "rows"))
+        flags = {key: typed(given.get(key, False), bool, place.key(key)) for key in _FLAGS}
         entries = {key: value for key, value in given.items() if key not in _OF_VARIABLE}
         cuts = self._cuts(entries["cut"], place.key("cut")) if "cut" in entries else ()
         partition = cuts[0] if len(cuts) == 1 else cuts or None
         count = prod(len(cut.bounds) + 1 for cut in cuts)
         if "parts" not in entries:
             parts = self._equal_parts(entries, count, place)
-            return Synchronisation(parts, partition, rewrite, (), factors, rows)
+            return Synchronisation(parts, partition, rewrite, (), **flags)
         at = place.key("parts")
         others = [key for key in ("workers", *_OF_PART) if key in entries]
         if others:
@@ -282,9 +283,9 @@ class _OfVariable:
         both = [self._part(part, at.item(number)) for number, part in enumerate(listed)]
         parts, own = tuple(sync for sync, _ in both), tuple(each for _, each in both)
         if not cuts and rewrite == NO_REWRITE:
-            return Synchronisation(parts, partition, own[0], (), factors, rows)
+            return Synchronisation(parts, partition, own[0], (), **flags)
         own = own if any(each != NO_REWRITE for each in own) else ()
-        return Synchronisation(parts, partition, rewrite, own, factors, rows)
+        return Synchronisation(parts, partition, rewrite, own, **flags)
 
     def _part(self, entry: object, place: DocumentPlace) -> tuple[Synchroniser, Rewrite]:
         """Read the synchroniser of a part, and how its gradient is encoded and delayed."""
