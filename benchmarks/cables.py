@@ -24,7 +24,7 @@ from dataclasses import dataclass
 INTERFACE = "cable"
 NETWORK = "10.71.0"
 BURST_BYTES = 4_000
-"""The bytes that a token bucket lets pass at once: two frames, so that short messages do not pass for free."""
+"""The bytes that a token bucket lets pass at once: two frames, so that no short messages pass free."""
 
 FRAME_BYTES, PAYLOAD_BYTES = 1514, 1448
 """A full frame of Ethernet, as the token bucket counts it, and what it carries of a TCP connection."""
@@ -82,7 +82,7 @@ class Cable:
         ip("-n", self.spaces[end], "link", "set", INTERFACE, "up")
 
     def narrow(self, megabits: float | None) -> None:
-        """Let a number of megabits pass in a second, both ways; None for all. Raises NoCables if it cannot be."""
+        """Let some megabits pass in a second, both ways; None for all. Raises NoCables if it cannot."""
         for space in self.spaces:
             tc = ("netns", "exec", space, "tc", "qdisc")
             ip(*tc, "del", "dev", INTERFACE, "root")

@@ -1,13 +1,14 @@
 """The CUDA engine: every lane's commands in a separate stream, with events if one waits for another.
 
-Commands are issued in the order of the clock, in which no instruction waits for a later one. The whole
-iteration, of all workers, is captured once as one graph and launched from then on. If `eager`, it is issued
-every time instead, which helps to find mistakes. It also is if the host moves messages to other processes.
+Commands are issued in the order of the clock, in which no instruction waits for a later one. Transfers of
+one worker at one tick share launches (`joint_transfers`). The whole iteration, of all workers, is captured
+once as one graph and launched from then on. If `eager`, it is issued every time instead, which helps to find
+mistakes. It also is if the host moves messages to other processes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, groupby, product
 
 import numpy as np
@@ -20,14 +21,16 @@ from ...operators.emit.datatypes import decoded, encoded
 from ...operators.kernels.kernel import Array
 from ...programs.clock import writes
 from ...programs.memory import MemoryPlan
-from ...programs.program import Lane, PartitionedGraph
+from ...programs.program import Compute, Lane, PartitionedGraph
 from ...programs.schedule import Schedule
+from ..buffer_views import BufferViews
 from ..engine import OneProcess, Watch
 from ..nan_watch import first_nan
 from ..preparation import place_of
 from ..thread_tasks import Place
 from ..update_gate import gated_instructions
 from .hosted_iteration import HostedIteration
+from .joint_transfers import joint_transfers
 from .machine import Bytes, CudaMachine, Event, Graph
 from .preparation import NOTHING, PreparedCommands, arena_views, overflows, prepare
 from .seats import Seats
@@ -75,12 +78,13 @@ class CudaEngine(OneProcess):
         self._awaited = {wait for waits in schedule.waits for each in waits for wait in each}
         self.views = arena_views(partitioned, memory, self._allocated(memory))
         messages = {} if stand_ins is None else stand_ins.prepare(self.views, machine)
-        self._prepared = [self._prepare(worker, messages) for worker in range(partitioned.workers)]
         self._gated = gated_instructions(partitioned)
+        self._host_steps = None if stand_ins is None else stand_ins.host_steps()
+        self._groups = list(self._issued_together())
+        self._prepared = [self._prepare(worker, messages) for worker in range(partitioned.workers)]
         for worker, prepared in enumerate(self._prepared):
             if prepared.commands:
                 machine.load(self._seats.number(worker), chain.from_iterable(prepared.commands))
-        self._groups = [tuple(group) for _, group in groupby(self._order, self._group_of)]
         self._hosted = self._hosted_iteration()
 
     @property
@@ -175,12 +179,13 @@ class CudaEngine(OneProcess):
     def _prepare(self, worker: int, messages: Mapping[int, PreparedCommands]) -> PreparedCommands:
         if worker in messages or worker not in self.local:
             return messages.get(worker, NOTHING)
-        return prepare(self._partitioned, self.views, worker, self._machine, self._seats)
+        groups = [[index for _, index in group] for group in self._groups if group[0][0] == worker]
+        placed = BufferViews(self._partitioned, self.views)
+        return prepare(placed, worker, self._machine, self._seats, groups)
 
     def _hosted_iteration(self) -> HostedIteration | None:
         """Return an iteration on several threads, if the host moves messages."""
-        stand_ins = self._stand_ins
-        steps = None if stand_ins is None else stand_ins.host_steps()
+        stand_ins, steps = self._stand_ins, self._host_steps
         if stand_ins is None or steps is None:
             return None
         sent, received = stand_ins.sent(), stand_ins.received()
@@ -216,7 +221,7 @@ class CudaEngine(OneProcess):
             self._issue_group(group)
 
     def _issue_group(self, group: Sequence[Place]) -> None:
-        """Issue an instruction, or the messages of a tick, after what they wait for."""
+        """Issue an instruction, transfers, or the messages of a tick, after what they wait for."""
         lane, seat = self._lane(group[0]), self._seats.number(group[0][0])
         for worker, index in group:
             for wait in self._schedule.waits[worker][index]:
@@ -225,7 +230,7 @@ class CudaEngine(OneProcess):
         if not self._skips(group[0]):
             if self._is_message(group[0]):
                 self._issue_messages(group)
-            else:
+            else:  # the first one has the commands of all
                 self._issue_instruction(*group[0], lane)
         for place in group:
             if place in self._awaited:
@@ -276,12 +281,30 @@ class CudaEngine(OneProcess):
         """Return the stream of an instruction; all messages keep their order in one."""
         return Lane.TRANSFER if self._is_message(place) else self._schedule.lanes[place[0]][place[1]]
 
+    def _issued_together(self) -> Iterator[tuple[Place, ...]]:
+        """Yield all instructions in their order: messages of a tick, and transfers that may be joined."""
+        placed = BufferViews(self._partitioned, self.views)
+        for _, neighbours in groupby(self._order, self._group_of):
+            places = tuple(neighbours)
+            if len(places) == 1 or self._is_message(places[0]):
+                yield places
+            else:
+                yield from joint_transfers(places, placed)
+
     def _group_of(self, place: Place) -> tuple[int, ...]:
-        """Return a key, the same for neighbours in the order that are issued together."""
+        """Return a key, the same for neighbours in the order that may be issued together.
+
+        Transfers stay by themselves if each is watched, or waits for messages that the host receives.
+        """
         worker, index = place
-        if not self._is_message(place):
+        tick, gated = self._schedule.ticks[worker][index], self._gated[worker][index]
+        if self._is_message(place):
+            return -1, tick, gated
+        watched = self._watch.seconds is not None or self._watch.detect_nan
+        instruction = self._partitioned.programs[worker].instructions[index]
+        if watched or self._host_steps is not None or isinstance(instruction, Compute):
             return worker, index
-        return -1, self._schedule.ticks[worker][index], self._gated[worker][index]
+        return worker, tick, gated, self._lane(place)
 
     def _note_times(self) -> None:
         """Give the times of the iteration's instructions to the watch that asked for them."""

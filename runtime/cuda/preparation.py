@@ -6,10 +6,8 @@ instruction has been prepared. Instructions that took scratch are then prepared 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
-from typing import assert_never
 
 from ...dataflow.graph import Graph
 from ...operators.cuda.compute import compute
@@ -95,85 +93,113 @@ def overflows(graph: Graph, operation: int) -> bool:
 
 
 def prepare(
-    partitioned: PartitionedGraph, views: Views, worker: int, machine: CudaMachine, seats: Seats
+    placed: BufferViews[DeviceView],
+    worker: int,
+    machine: CudaMachine,
+    seats: Seats,
+    groups: Sequence[Sequence[int]],
 ) -> PreparedCommands:
-    """Prepare one worker's commands; `views[worker][buffer]` are all workers' buffers.
+    """Prepare one worker's commands on all workers' buffers.
 
-    `seats` are the machine's workers of all workers. Scratch and flags are allocated together. Raises
+    `seats` are the machine's workers of all workers, `groups` the instructions that are issued together: the
+    commands of all are those of the first one. Scratch and flags are allocated together. Raises
     ExecutionError that names the worker and the operation if a kernel cannot be prepared.
     """
-    return _Preparation(partitioned, views, worker, machine, seats).run()
+    return _Preparation(placed, worker, machine, seats, groups).run()
 
 
 class _Preparation:
     def __init__(
-        self, partitioned: PartitionedGraph, views: Views, worker: int, machine: CudaMachine, seats: Seats
+        self,
+        placed: BufferViews[DeviceView],
+        worker: int,
+        machine: CudaMachine,
+        seats: Seats,
+        groups: Sequence[Sequence[int]],
     ) -> None:
-        self._partitioned = partitioned
-        self._placed = BufferViews(partitioned, views)
+        self._partitioned = placed.partitioned
+        self._placed = placed
         self._worker = worker
         self._machine = machine
         self._seats = seats
+        self._groups = groups
 
     def run(self) -> PreparedCommands:
-        lanes = list(map(lane_of, self._partitioned.programs[self._worker].instructions))
-        commands: list[tuple[Command, ...]] = []
+        instructions = self._partitioned.programs[self._worker].instructions
+        lanes = list(map(lane_of, instructions))
+        commands: list[tuple[Command, ...]] = [()] * len(instructions)
         flagged: list[int] = []
-        again: list[int] = []
+        again: list[Sequence[int]] = []
         needs = [0] * len(Lane)
-        for index, lane in enumerate(lanes):
-            own = DeviceWorkspace()
-            commands.append(self._commands(index, own))
+        for group in self._groups:
+            first, own = group[0], DeviceWorkspace()
+            commands[first] = self._commands(group, own)
             if own.used_bytes or own.flag_count:
-                again.append(index)
-            needs[lane] = max(needs[lane], own.used_bytes)
-            flagged += [index] * own.flag_count
+                again.append(group)
+            needs[lanes[first]] = max(needs[lanes[first]], own.used_bytes)
+            flagged += [first] * own.flag_count
         scratch = sum(needs)
         prepared = PreparedCommands(commands, self._fetched_bytes(), scratch, tuple(flagged))
         if again:
             address = self._machine.allocate(self._seats.number(self._worker), prepared.workspace_bytes)
             flags = address + scratch
             workspace = DeviceWorkspace(address, flags)
-            for index in again:
-                workspace.restart(address + sum(needs[: lanes[index]]))
-                commands[index] = self._commands(index, workspace)
+            for group in again:
+                workspace.restart(address + sum(needs[: lanes[group[0]]]))
+                commands[group[0]] = self._commands(group, workspace)
             prepared = replace(prepared, flags=flags)
         return prepared
 
-    def _commands(self, index: int, workspace: DeviceWorkspace) -> tuple[Command, ...]:
-        with errors_named(self._partitioned, self._worker, index):
-            return self._bound(self._partitioned.programs[self._worker].instructions[index], workspace)
+    def _commands(self, group: Sequence[int], workspace: DeviceWorkspace) -> tuple[Command, ...]:
+        first, *others = group
+        instructions = self._partitioned.programs[self._worker].instructions
+        with errors_named(self._partitioned, self._worker, first):
+            if others:
+                return self._transfers([instructions[index] for index in group], workspace)
+            return self._bound(instructions[first], workspace)
 
     def _bound(self, instruction: Instruction, workspace: DeviceWorkspace) -> tuple[Command, ...]:
         match instruction:
-            case MultiFetch():
-                staged, pairs = self._pairs(instruction.target, instruction.pieces, workspace)
-                return (*staged, *transfers.fetch(pairs))
-            case Reduce():
-                parts = [self._pairs(instruction.target, part, workspace) for part in instruction.parts]
-                staged = tuple(chain.from_iterable(copies for copies, _ in parts))
-                return (*staged, *transfers.reduce(instruction.reducer, [pairs for _, pairs in parts]))
             case Compute():
                 finite = overflows(self._partitioned.graph, instruction.operation)
                 return compute(
                     self._placed.call(self._worker, instruction), workspace, self._asked, finite=finite
                 )
             case _:
-                assert_never(instruction)
+                return self._transfers([instruction], workspace)
+
+    def _transfers(
+        self, instructions: Iterable[Instruction], workspace: DeviceWorkspace
+    ) -> tuple[Command, ...]:
+        """Return the commands of transfers, of which none touches what another one writes."""
+        staged: list[Command] = []
+        fetched: list[Pair] = []
+        reductions: list[transfers.Reduction] = []
+        for instruction in instructions:
+            match instruction:
+                case MultiFetch():
+                    fetched += self._pairs(instruction.target, instruction.pieces, workspace, staged)
+                case Reduce():
+                    parts = [
+                        self._pairs(instruction.target, part, workspace, staged) for part in instruction.parts
+                    ]
+                    reductions.append((instruction.reducer, parts))
+                case _:
+                    raise AssertionError("only transfers are issued together")
+        return (*staged, *transfers.fetch(fetched), *transfers.reduce_all(reductions))
 
     def _pairs(
-        self, target: int, pieces: tuple[Piece, ...], workspace: DeviceWorkspace
-    ) -> tuple[tuple[Command, ...], list[Pair]]:
-        """Return the pairs of views to copy; unreachable memory is first copied into scratch."""
-        copies: list[Command] = []
+        self, target: int, pieces: tuple[Piece, ...], workspace: DeviceWorkspace, staged: list[Command]
+    ) -> list[Pair]:
+        """Return the pairs of views to copy; `staged` copies unreachable memory into scratch before that."""
         pairs: list[Pair] = []
         for piece in pieces:
             source = self._placed.part(piece.worker, piece.buffer, piece.region)
             if not self._seats.reaches(self._machine, self._worker, piece.worker):
-                staged, source = stage(source, workspace)
-                copies += staged
+                copies, source = stage(source, workspace)
+                staged += copies
             pairs.append((source, self._placed.part(self._worker, target, piece.region)))
-        return tuple(copies), pairs
+        return pairs
 
     def _asked(self, command: Convolution) -> int:
         return self._machine.scratch_bytes(self._seats.number(self._worker), command)
