@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 
 from ...dataflow.graph import Graph
@@ -13,6 +13,7 @@ from ...errors import GraphError, PlanError
 from ...machines.machine import WORKER_LIMIT
 from ...support.checked_argument import path_of
 from ...support.notebook_display import NotebookDisplay
+from ...support.wording import alternatives
 from ..costs.movement import Movements
 from ..costs.plan_bytes import Contribution, count, count_bytes
 from ..layouts.copies import ReadCopy, versions_read
@@ -197,6 +198,12 @@ class Plan(PlanRecord, NotebookDisplay):
             )
         _check_names("tensor", self.layouts, (tensor.name for tensor in graph.tensors))
         _check_names("operation", self.strategies, (operation.name for operation in graph.operations))
+        for name in chain.from_iterable(self.together):
+            if name not in self.layouts:
+                raise PlanError(
+                    f"tensor {name!r} is to be collected together with others, but the plan has no tensor of "
+                    f"that name{alternatives(name, list(self.layouts))}"
+                )
         actual = graph.fingerprint
         if actual != self.fingerprint:
             raise PlanError(
@@ -204,6 +211,11 @@ class Plan(PlanRecord, NotebookDisplay):
                 f"{graph.name!r} has {actual[:16]}: shapes, attributes or the optimizer's settings differ; "
                 "partition it again"
             )
+
+    def groups(self, graph: Graph) -> list[list[int]]:
+        """Return the tensors that are collected together, by number."""
+        numbers = {tensor.name: tensor.index for tensor in graph.tensors}
+        return [[numbers[name] for name in group] for group in self.together]
 
     def _check_costs(self, totals: list[int]) -> None:
         recounted = tuple(after - before for before, after in pairwise(totals))

@@ -35,6 +35,7 @@ from ...plans.plan import Plan, require_graph, require_workers
 from ..flexflow.soap import Soap, find_soap
 from .checks import check_strategy
 from .data_parallel import data_parallel
+from .gradient_groups import collected_together
 from .part_rewrites import held_parts
 from .piece_forms import TwoLevels, computed_form, copy_forms, home_form, stacked_form, two_levels
 from .pieces import Held, SyncPiece, cut_in_pieces, is_alone
@@ -99,7 +100,8 @@ def compile_strategy(graph: Graph, workers: int, strategy: SyncStrategy, base: P
         elif how.rows:
             made.may_exchange_rows(variable, pieces)
     order = made.updates_last(variables.values()) if strategy.updates_last else started.written_order
-    plan = replace(made.plan_by_rows(order), rewrites=rewrites)
+    together = collected_together(graph, strategy) if strategy.together else ()
+    plan = replace(made.plan_by_rows(order), rewrites=rewrites, together=together)
     if strategy.shares is None:
         return plan
     return with_shares(graph, plan, _reduced(graph, variables.values(), strategy), strategy.shares)

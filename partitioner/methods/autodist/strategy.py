@@ -141,6 +141,9 @@ class SyncStrategy:
     shares: tuple[float, ...] | None = None
     """The part of each gradient that each worker reduces for all, if it is reduced; None for equal parts."""
 
+    together: bool = False
+    """Whether all-reduces of a group wait for each other, so that their pieces travel together."""
+
     @property
     def rewrites(self) -> dict[str, Rewrite]:
         """Return the rewrites of the gradients of variables, of those that have any."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -44,6 +44,7 @@ _OF_PART = ("sync", "worker", *_OF_ALL_REDUCE, *_OF_SERVER)
 _FLAGS = ("factors", "rows", "masked")
 _OF_VARIABLE = (*_FLAGS, *REWRITE_ENTRIES)
 _UPDATES = ("in-turn", "last")
+_MESSAGES = ("apart", "together")
 _MOST = 2**31 - 1
 
 
@@ -81,6 +82,8 @@ def strategy_document(strategy: SyncStrategy) -> dict[str, object]:
         head["replicas"] = [list(group) for group in strategy.replicas]
     if strategy.updates_last:
         head["updates"] = "last"
+    if strategy.together:
+        head["messages"] = "together"
     if strategy.shares is not None:
         head["shares"] = list(strategy.shares)
     return {**head, "variables": {name: _written(how) for name, how in strategy.variables.items()}}
@@ -126,7 +129,7 @@ class _Reader:
 
     def read(self, document: object, place: DocumentPlace) -> SyncStrategy:
         file = typed_object(document, place)
-        optional = ("graph", "workers", "machine", "replicas", "base", "updates", "shares")
+        optional = ("graph", "workers", "machine", "replicas", "base", "updates", "messages", "shares")
         expect_keys(file, ("strategy", "variables"), place, optional)
         number_between(file["strategy"], place.key("strategy"), VERSION, VERSION)
         self._check_graph(file, place)
@@ -138,12 +141,20 @@ class _Reader:
             file["variables"], strategy.groups(self.names.workers), place.key("variables")
         )
         base = self._base(file["base"], place.key("base")) if "base" in file else None
-        at = place.key("updates")
-        updates = typed(file.get("updates", "in-turn"), str, at)
-        if updates not in _UPDATES:
-            raise PlanError(f"{at} is {updates[:60]!r}{alternatives(updates, _UPDATES)}")
+        updates = self._one_of(_UPDATES, file, place.key("updates"), "updates")
+        messages = self._one_of(_MESSAGES, file, place.key("messages"), "messages")
         shares = self._shares(file["shares"], place.key("shares")) if "shares" in file else None
-        return SyncStrategy(variables, replicas, base, updates == "last", shares)
+        last, together = updates == "last", messages == "together"
+        return SyncStrategy(variables, replicas, base, last, shares, together)
+
+    def _one_of(
+        self, known: Sequence[str], file: Mapping[str, object], place: DocumentPlace, key: str
+    ) -> str:
+        """Read one of several words, the first of them if there is none."""
+        found = typed(file.get(key, known[0]), str, place)
+        if found not in known:
+            raise PlanError(f"{place} is {found[:60]!r}{alternatives(found, known)}")
+        return found
 
     def _shares(self, entry: object, place: DocumentPlace) -> tuple[float, ...]:
         """Read the part of each gradient that each worker reduces."""

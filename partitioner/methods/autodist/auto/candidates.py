@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .....dataflow.graph import Graph
 from .....machines.machine import Machine
@@ -64,6 +64,7 @@ class Candidates:
         self, name: str, strategy: SyncStrategy, model: SyncModel | None = None
     ) -> tuple[SyncCandidate, Timeline]:
         """Simulate a strategy."""
+        strategy = replace(strategy, together=self._merged)
         plan = compile_strategy(self.graph, self.workers, strategy)
         graph = plan.graph or self.graph
         program, messages = self._lower(graph, plan), None
