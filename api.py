@@ -493,8 +493,10 @@ class Module(module.TrainableModule):
             )
         self.plans: dict[str, Plan] = {}
         self._method = method
-        self._on_cards = not isinstance(context, Processes) and any(
-            device.device_type == "gpu" for device in devices_of(context)
+        self._on_cards = (
+            bool(context.cards)
+            if isinstance(context, Processes)
+            else any(device.device_type == "gpu" for device in devices_of(context))
         )
         self._plan = plan
 

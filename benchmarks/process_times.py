@@ -1,6 +1,6 @@
-"""Where the time of an iteration goes in several processes, and how well it is predicted.
+"""How many messages several processes send, and what hides them.
 
-    python -m benchmarks.process_times [--only grouping|hidden|predicted] [--save FILE]
+    python -m benchmarks.process_times [--only grouping|hidden] [--save FILE]
 
 *Grouping*: messages of `resnet-50` over 8 processes, one for each transfer and sender (`separate`), for all
 that is needed at one tick (`at_once`), the fewest that the order allows (`fewest`), and as processes send
@@ -9,9 +9,6 @@ them, those for updates by themselves (`sent`). `small` is the part of messages 
 *Hidden*: two processes over sockets on this machine. A message takes from the first bytes that are there to
 the last, or from the call that sends it to its end. `hidden` is the part of that time in which the same
 process also computes, `share` is the time of messages over that of the iteration.
-
-*Predicted*: the simulated time of an iteration with the times that `tofu profile` measures in threads, which
-copy in place of sending, next to the median time in two processes and in two threads.
 """
 
 from __future__ import annotations
@@ -23,16 +20,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
-from statistics import median
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import tofu
-from tofu.programs import plan_memory, schedule
 from tofu.programs.messages import count_messages, messages
+from tofu.programs.process_messages import messages_of
 from tofu.programs.program import Compute, PartitionedGraph
-from tofu.runtime.distributed.messages import messages_of
 from tofu.runtime.distributed.processes import Processes
 from tofu.runtime.distributed.sockets import SocketTransport
 from tofu.runtime.engine import Engine, Watch
@@ -82,68 +75,30 @@ def grouping() -> Iterator[Row]:
 
 def hidden() -> Iterator[Row]:
     for name in CASES:
-        found = in_processes(name, "hidden")
-        yield {"model": name, "processes": PROCESSES, **found}
+        yield {"model": name, "processes": PROCESSES, **in_processes(name)}
 
 
-def predicted() -> Iterator[Row]:
-    for name in CASES:
-        partitioned = lowered(name)
-        with TemporaryDirectory() as folder:
-            machine = tofu.machines.measure([partitioned], Path(folder) / "here.yaml", rounds=15)
-        seconds = tofu.simulate(partitioned, machine, schedule(partitioned, plan_memory(partitioned))).seconds
-        with Executor(partitioned) as executor:
-            threads = timed(executor)
-        processes = in_processes(name, "predicted")["ms"]
-        yield {
-            "model": name,
-            "predicted_ms": round(seconds * 1e3, 2),
-            "threads_ms": threads,
-            "processes_ms": processes,
-            "error_threads": round(seconds * 1e3 / threads - 1, 3),
-            "error_processes": round(seconds * 1e3 / processes - 1, 3),
-        }
-
-
-def in_processes(name: str, part: str) -> Any:
+def in_processes(name: str) -> Any:
     """Return what the first of several processes measures."""
     code = (
         "import sys; from tofu.runtime.distributed.launch import launch; "
         "sys.exit(launch([sys.executable, *sys.argv[2:]], int(sys.argv[1])))"
     )
     command = [sys.executable, "-c", code, str(PROCESSES), "-m", "benchmarks.process_times"]
-    command += ["--member", name, part]
+    command += ["--member", name]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, timeout=600)
     return json.loads(done.stdout)
 
 
-def member(name: str, part: str) -> None:
+def member(name: str) -> None:
     """Be one of several processes; the first one prints the figures."""
     from tofu.runtime.distributed.launch import end_with_parent
 
     end_with_parent(os.environ)
     with tofu.distributed() as processes:
-        partitioned = lowered(name)
-        if part == "predicted":
-            with Executor(partitioned, make_engine=processes.engine()) as executor:
-                figures: dict[str, Any] = {"ms": timed(executor)}
-        else:
-            figures = overlapped(processes, partitioned)
+        figures = overlapped(processes, lowered(name))
         if not processes.number:
             print(json.dumps(figures))
-
-
-def timed(executor: Executor) -> float:
-    """Return the median milliseconds of an iteration."""
-    for name, value in initial_values(executor.partitioned.graph):
-        executor.write(name, value)
-    executor.run()
-    times = []
-    for _ in range(ITERATIONS):
-        started = time.perf_counter()
-        executor.run()
-        times.append(1000 * (time.perf_counter() - started))
-    return round(median(times), 2)
 
 
 class Timed:
@@ -229,6 +184,6 @@ def common(first: Spans, second: Spans) -> float:
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--member"]:
-        member(*sys.argv[2:])
+        member(sys.argv[2])
     else:
-        record_parts({"grouping": grouping, "hidden": hidden, "predicted": predicted}, __doc__)
+        record_parts({"grouping": grouping, "hidden": hidden}, __doc__)

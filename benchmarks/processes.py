@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 import tofu
+from tofu.programs.process_messages import messages_of
 from tofu.programs.program import PartitionedGraph
-from tofu.runtime.distributed.messages import messages_of
 from tofu.runtime.executor import Executor
 
 from .machine import described

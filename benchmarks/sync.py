@@ -35,11 +35,12 @@ import tofu
 from tofu.dataflow.graph import Graph
 from tofu.machines.machine import Level, Machine
 from tofu.machines.machine_file import known_kinds
+from tofu.partitioner.methods.autodist.auto.candidates import Candidates
 from tofu.partitioner.methods.autodist.auto.loop import run_loop
 from tofu.partitioner.methods.autodist.auto.model import SyncModel
 from tofu.partitioner.methods.autodist.auto.ranker import Ranker, features
 from tofu.partitioner.methods.autodist.auto.sampler import sample
-from tofu.partitioner.methods.autodist.auto.search import PLAIN, Candidates, search_strategies
+from tofu.partitioner.methods.autodist.auto.search import PLAIN, search_strategies
 from tofu.partitioner.methods.autodist.builders import BUILDERS, all_reduce
 from tofu.partitioner.methods.autodist.strategy import SyncStrategy
 

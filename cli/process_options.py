@@ -57,8 +57,8 @@ class ProcessOptions:
             return
         context.exit(launch([sys.executable, "-m", "tofu", *sys.argv[1:]], self.processes))
 
-    def join(self, context: click.Context, workers: int, planned: bool) -> Processes:
-        """Join the other processes.
+    def join(self, context: click.Context, workers: int, planned: bool, device: str) -> Processes:
+        """Join the other processes, whose workers run on the same kind of device.
 
         `workers` are those of all processes. If nobody named their number, each process has one. Raises
         UsageError if they do not divide evenly.
@@ -72,7 +72,10 @@ class ProcessOptions:
         if total % count:
             raise click.UsageError(f"{total} workers do not divide evenly among {count} processes")
         return distributed(
-            workers_each=total // count, transport=self.transport, timeout_seconds=self.timeout_seconds
+            workers_each=total // count,
+            device=device,
+            transport=self.transport,
+            timeout_seconds=self.timeout_seconds,
         )
 
 
@@ -95,10 +98,10 @@ def process_options(command: Callable[..., Any]) -> Callable[..., Any]:
         ),
         click.option(
             "--transport",
-            type=click.Choice(["tcp", "gloo"]),
+            type=click.Choice(["tcp", "gloo", "nccl"]),
             default="tcp",
             show_default=True,
-            help="How messages cross between processes; gloo needs torch.",
+            help="How messages cross between processes; gloo needs torch, and nccl a card for each process.",
         ),
         click.option(
             "--distributed",

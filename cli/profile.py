@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from ..support.wording import counted
 from .options import WorkerCounts, examples, json_option, method_option, model_candidates
 from .planned import Planned, plan_in, planned_options
+from .process_options import ProcessOptions, process_options
 from .say import say
+
+if TYPE_CHECKING:
+    from ..programs.program import PartitionedGraph
+    from ..runtime.profiling import Added, Profiler
 
 
 @click.command(
@@ -18,6 +27,7 @@ from .say import say
         "tofu profile lstm --batch 32 --save here.yaml",
         "tofu profile mlp lenet --workers 1,2 --method data-parallel --save here.yaml",
         "tofu profile lstm --batch 32 --workers 1 --device gpu --save box.yaml",
+        "tofu profile lstm --batch 32 --processes 2 --save processes.yaml",
         "tofu simulate lstm --batch 32 --workers 2 --machine here.yaml    # with measured times",
     ),
 )
@@ -41,14 +51,18 @@ from .say import say
     show_default=True,
     help="What is measured: this machine's processor or its cards.",
 )
+@process_options
 @method_option
 @planned_options
 @json_option
+@click.pass_context
 def command(
+    context: click.Context,
     targets: tuple[str, ...],
     save: Path,
     workers: tuple[int, ...] | None,
     device: str,
+    run_in: ProcessOptions,
     method: str,
     given: Planned,
     as_json: bool,
@@ -57,32 +71,79 @@ def command(
 
     Each MODEL is partitioned over every number of workers, and runs for some iterations on the engine of
     the device. PLAN is a plan file, which has its own number. Instructions of the same kind and sizes are
-    measured once, so a second run measures nothing.
+    measured once, so a second run measures nothing. With --processes, or --distributed, each worker has a
+    process, and messages are timed as well.
     """
-    from ..api import partition
-    from ..partitioner import lower
-    from ..reports.files import check_writable
-    from ..runtime.profiling import Profiler, hardware_of
+    if run_in.several and device != "cpu":
+        raise click.UsageError("times of processes are measured with --device cpu")
+    if run_in.several and workers is not None:
+        raise click.UsageError("each process has one worker; leave out --workers")
+    run_in.start(context)
     from .json_output import print_json
 
-    check_writable(save)
-    profiler = Profiler(save, hardware_of(device))
-    counts = workers or (len(profiler.machine.devices),)
-    rows = []
+    with _measuring(run_in, save, device) as measuring:
+        rows = []
+        for target, program in _programs(targets, workers or measuring.workers, method, given):
+            added = measuring.add(program)
+            row = {"model": program.graph.name, "workers": program.workers}
+            rows.append({**row, "measured": added.measured, "known": added.known})
+            if measuring.profiler is not None and not as_json:
+                say(
+                    f"{target} on {counted(program.workers, 'worker')}: {added.measured} measured, "
+                    f"{added.known} known before"
+                )
+        if measuring.profiler is None:
+            return
+        machine = measuring.profiler.machine.name
+        if as_json:
+            print_json({"machine": machine, "programs": rows})
+        else:
+            say(f"{machine} in {save}, its times in {measuring.profiler.profile_path}")
+
+
+@dataclass(frozen=True)
+class _Measuring:
+    """Measures programs, in one process or in several."""
+
+    add: Callable[[PartitionedGraph], Added]
+    """Measures a program."""
+
+    workers: tuple[int, ...]
+    """The numbers of workers, if nobody names any."""
+
+    profiler: Profiler | None
+    """The machine file and its profile; None in all processes but the first."""
+
+
+@contextmanager
+def _measuring(run_in: ProcessOptions, save: Path, device: str) -> Iterator[_Measuring]:
+    from ..reports.files import check_writable
+    from ..runtime.profiling import Profiler, hardware_of
+
+    if not run_in.several:
+        check_writable(save)
+        profiler = Profiler(save, hardware_of(device))
+        yield _Measuring(profiler.add, (len(profiler.machine.devices),), profiler)
+        return
+    from ..runtime.distributed.process_times import ProcessProfiler
+    from ..runtime.distributed.processes import distributed
+
+    with distributed(transport=run_in.transport, timeout_seconds=run_in.timeout_seconds) as processes:
+        if not processes.number:
+            check_writable(save)
+        found = ProcessProfiler(processes, save)
+        yield _Measuring(found.add, (processes.workers,), found.first)
+
+
+def _programs(
+    targets: Sequence[str], counts: Sequence[int], method: str, given: Planned
+) -> Iterator[tuple[str, PartitionedGraph]]:
+    """Yield the programs of models over several numbers of workers, and those of plans over their own."""
+    from ..api import partition
+    from ..partitioner import lower
+
     for target in targets:
         plan = plan_in(target)
         for count in counts if plan is None else (plan.workers,):
             graph = given.graph_of(target) if plan is None else given.graph(plan, None)
-            added = profiler.add(lower(graph, plan or partition(graph, count, method)))
-            rows.append(
-                {"model": graph.name, "workers": count, "measured": added.measured, "known": added.known}
-            )
-            if not as_json:
-                say(
-                    f"{target} on {counted(count, 'worker')}: {added.measured} measured, "
-                    f"{added.known} known before"
-                )
-    if as_json:
-        print_json({"machine": profiler.machine.name, "programs": rows})
-    else:
-        say(f"{profiler.machine.name} in {save}, its times in {profiler.profile_path}")
+            yield target, lower(graph, plan or partition(graph, count, method))

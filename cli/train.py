@@ -231,8 +231,8 @@ def command(
     your data in --data it may also be any MODEL that `tofu plan` takes, built for the shapes and classes of
     the data.
     """
-    if run_in.several and device != "cpu":
-        raise click.UsageError("--processes and --distributed need --device cpu")
+    if run_in.transport == "nccl" and device != "gpu":
+        raise click.UsageError("--transport nccl needs --device gpu")
     run_in.start(context)
     from ..models.files import Reading, read
     from ..reports.training import Several
@@ -256,7 +256,7 @@ def command(
     workers = workers if plan is None else plan.workers
     processes = None
     if run_in.several:
-        processes = run_in.join(context, workers, plan is not None)
+        processes = run_in.join(context, workers, plan is not None, device)
         workers = processes.workers
     found = task(name, batch, None if data is None else read(data, reading), data)
     settings = changed(found.settings, epochs, learning_rate, optimizer, metrics)

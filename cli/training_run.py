@@ -35,7 +35,7 @@ class Devices:
     """A device for each worker, and how GPUs run."""
 
     devices: tuple[Context, ...]
-    """The device of each worker."""
+    """The device of each worker; none if several processes run them."""
 
     processes: Processes | None = None
     """The processes that run the workers; None for this one alone."""
@@ -54,10 +54,12 @@ class Devices:
 
     @classmethod
     def of(cls, kind: str, workers: int, processes: Processes | None, *options: Any) -> Devices:
-        """Return devices for `workers` workers: the processor, or the cards of this machine.
+        """Return devices for `workers` workers: those of processes, the processor, or this machine's cards.
 
         Raises ExecutionError if cards are asked for and there are none.
         """
+        if processes is not None:
+            return cls((), processes, *options)
         if kind == "cpu":
             return cls(tuple(cpu(worker) for worker in range(workers)), processes, *options)
         from ..runtime.cuda.cards import shared
@@ -72,13 +74,14 @@ class Devices:
     @property
     def workers(self) -> int:
         """Return the number of workers."""
-        return len(self.devices)
+        return len(self.devices) if self.processes is None else self.processes.workers
 
     @property
     def named(self) -> str:
-        """Return the devices in words, such as `cpu`, `4 processes`, `8 GPUs`, or `1 GPU, shared`."""
+        """Return the devices in words, such as `cpu`, `4 processes on GPUs`, or `1 GPU, shared`."""
         if self.processes is not None:
-            return counted(self.processes.count, "process", "processes")
+            named = counted(self.processes.count, "process", "processes")
+            return f"{named} on GPUs" if self.processes.cards else named
         if self.devices[0].device_type == "cpu":
             return "cpu"
         cards = len(set(self.devices))

@@ -34,9 +34,14 @@ class DeviceKind:
     wake_seconds: float = 0.0
     """The time from the end of an instruction to the start of one elsewhere that waits for it."""
 
+    process: bool = False
+    """Whether each device has a process of its own, and messages go from one to another."""
+
     @property
     def engine(self) -> str:
         """Return the name of the engine that runs on such devices."""
+        if self.process:
+            return "processes"
         return "numpy" if self.in_turn else "cuda"
 
     def rate(self, dtype: str) -> float:

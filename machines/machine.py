@@ -104,6 +104,11 @@ class Machine:
         return tuple(nbytes // sharing[device] for nbytes, device in zip(each, devices, strict=True))
 
     @property
+    def processes(self) -> bool:
+        """Tell whether each device has a process."""
+        return any(kind.process for kind in self.kinds)
+
+    @property
     def _shares_evenly(self) -> bool:
         return not self.worker_devices and bool(self.kinds) and all(kind.in_turn for kind in self.kinds)
 

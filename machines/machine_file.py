@@ -97,7 +97,8 @@ def with_profile(machine: Machine, profile: Profile) -> Machine:
         raise MachineError(
             f"the profile {profile.path!r} has times of the engine {measured}, but the devices of machine "
             f"{machine.name!r} run the engine {kind.engine}, since `in_turn` of kind {kind.name!r} is "
-            f"{str(kind.in_turn).lower()}; delete the profile, or put it next to its own machine file"
+            f"{str(kind.in_turn).lower()} and `process` is {str(kind.process).lower()}; delete the profile, "
+            "or put it next to its own machine file"
         )
     return replace(machine, profile=profile)
 
@@ -119,6 +120,8 @@ def decode_machine(value: object) -> Machine:
         known = tuple(kind.memory_bytes for kind in kinds if kind.memory_bytes is not None)
         memory = min(known) if known and len(known) == len(kinds) else None
         memories = known if memory is not None and max(known) > memory else ()
+    if len({kind.process for kind in kinds}) > 1:
+        raise MachineError("some kinds of devices have a process and others do not; set `process` for all")
     return Machine(
         _name(entry["machine"], "machine"),
         levels,
@@ -165,7 +168,7 @@ def _kinds(value: object, place: str) -> dict[str, DeviceKind]:
 
 def _kind(name: str, value: object, place: str) -> DeviceKind:
     entry = _mapping(
-        value, place, ("rates", "memory_bandwidth", "kernel_start"), ("memory", "in_turn", "wake")
+        value, place, ("rates", "memory_bandwidth", "kernel_start"), ("memory", "in_turn", "wake", "process")
     )
     rates = entry["rates"]
     if not isinstance(rates, dict) or not rates:
@@ -188,7 +191,19 @@ def _kind(name: str, value: object, place: str) -> DeviceKind:
         seconds(entry["kernel_start"], f"{place}.kernel_start"),
         _flag(entry.get("in_turn", False), f"{place}.in_turn"),
         seconds(entry.get("wake", 0), f"{place}.wake"),
+        _process(entry, place),
     )
+
+
+def _process(entry: Mapping[str, Any], place: str) -> bool:
+    """Read whether each device has a process, which so far only processors have."""
+    process = _flag(entry.get("process", False), f"{place}.process")
+    if process and not entry.get("in_turn", False):
+        raise MachineError(
+            f"{place}.process is true, but {place}.in_turn is not; processes are simulated on processors, "
+            "which serve in turn"
+        )
+    return process
 
 
 def _kinds_of(tree: _Tree, entry: Mapping[str, Any]) -> tuple[DeviceKind, ...]:

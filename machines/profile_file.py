@@ -18,7 +18,7 @@ FORMAT = 1
 LARGEST = 1 << 62
 LONGEST_SECONDS = 1e6
 THREAD_LIMIT = 4096
-HOSTS: dict[str, type[AnyHost]] = {"numpy": Host, "cuda": CardHost}
+HOSTS: dict[str, type[AnyHost]] = {"numpy": Host, "processes": Host, "cuda": CardHost}
 """The class of the host of each engine's times."""
 
 

@@ -33,6 +33,7 @@ def machine_text(machine: Machine) -> str:
         f"    kernel_start: {_microseconds(kind.start_seconds)}",
         f"    in_turn: {str(kind.in_turn).lower()}",
         f"    wake: {_microseconds(kind.wake_seconds)}",
+        *([f"    process: {str(kind.process).lower()}"] if kind.process else []),
         "levels:",
         f"  - {{name: {level.name}, bandwidth: {level.bytes_per_second / 1e9:.4g} GB/s, "
         f"latency: {_microseconds(level.latency_seconds)}}}",

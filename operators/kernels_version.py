@@ -6,8 +6,10 @@ import hashlib
 from functools import cache
 from pathlib import Path
 
+NUMPY_ROOMS = ("kernels", "derive", "emit", "native", "stages", "library")
 ROOMS = {
-    "numpy": ("kernels", "derive", "emit", "native", "stages", "library"),
+    "numpy": NUMPY_ROOMS,
+    "processes": NUMPY_ROOMS,
     "cuda": ("cuda", "derive", "emit", "stages", "library"),
 }
 """The folders that decide which code runs on each engine, and how fast."""

@@ -19,8 +19,9 @@ from .methods.simulated import SimulatedSearch
 from .plans.plan import Plan, require_graph, require_workers
 
 if TYPE_CHECKING:
+    from .methods.autodist.auto.candidates import SyncCandidate
     from .methods.autodist.auto.reasons import Reason
-    from .methods.autodist.auto.search import SyncCandidate, SyncSearch
+    from .methods.autodist.auto.search import SyncSearch
     from .methods.autodist.strategy import SyncStrategy
 
 NAME = "auto"
@@ -58,8 +59,9 @@ def auto(graph: Graph, workers: int, machine: Machine | str) -> AutoSync:
     The pieces of a group travel together, unless the machine has a profile, whose transfers were measured one
     by one. Raises PlanError if data parallelism has no plan, and MachineError as `tofu.simulate`.
     """
+    from .methods.autodist.auto.candidates import Candidates
     from .methods.autodist.auto.reasons import reasons
-    from .methods.autodist.auto.search import Candidates, search_strategies
+    from .methods.autodist.auto.search import search_strategies
 
     require_graph(graph)
     require_workers(workers)
@@ -85,7 +87,9 @@ def auto_plan(asked: SimulatedSearch) -> Plan:
     """
     from .methods.autodist.auto.search import search_strategies
 
-    searched = search_strategies(asked.graph, asked.workers, asked.machine, lower, merged=False)
+    searched = search_strategies(
+        asked.graph, asked.workers, asked.machine, lower, merged=False, rewrites=False
+    )
     for each in searched.candidates:
         if not asked.excess(each.plan):
             return replace(each.plan, method=NAME, step_seconds=each.seconds)
@@ -101,9 +105,10 @@ def autodist_plan(asked: SimulatedSearch) -> Plan:
 
     Its trials are the proposals of the search. Raises PlanError if that plan does not fit the memory.
     """
+    from .methods.autodist.auto.candidates import Candidates
     from .methods.autodist.auto.loop import run_loop
     from .methods.autodist.auto.model import SyncModel
-    from .methods.autodist.auto.search import PLAIN, Candidates
+    from .methods.autodist.auto.search import PLAIN
     from .methods.autodist.builders import all_reduce
 
     trying = Candidates(asked.graph, asked.workers, asked.machine, lower, merged=False)

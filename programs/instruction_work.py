@@ -19,7 +19,7 @@ from ..analyzer.indices.evaluate import Integers
 from ..analyzer.indices.region import Boxes, Region, volume
 from ..dataflow.graph import Graph, Operation
 from ..tdl.printer import format as text_of
-from .program import Compute, MultiFetch, PartitionedGraph, Reduce
+from .program import MESSAGES, BufferKind, Compute, MultiFetch, PartitionedGraph, Reduce
 
 Sizes = tuple[int, ...]
 """Sizes of work, or its amounts."""
@@ -133,6 +133,9 @@ def transfers(partitioned: PartitionedGraph) -> Iterator[TransferWork]:
                 case Compute():
                     continue
             target = program.buffers[instruction.target]
+            if target.kind in MESSAGES and isinstance(instruction, MultiFetch):
+                yield message_work(target.kind, (worker, index), len(instruction.pieces), target.nbytes)
+                continue
             tensor = tensors[target.tensor]
             sizes: list[int] = []
             own = remote = 0
@@ -146,6 +149,16 @@ def transfers(partitioned: PartitionedGraph) -> Iterator[TransferWork]:
             touched = (len(parts) + 1) * target.nbytes if isinstance(instruction, Reduce) else 2 * own
             amounts = (sum(map(len, parts)), touched, remote)
             yield TransferWork((worker, index), f"{verb} {tensor.dtype}", tuple(sizes), amounts)
+
+
+def message_work(kind: BufferKind, place: tuple[int, int], pieces: int, nbytes: int) -> TransferWork:
+    """Return the work of a part of a message's way. Its amounts are 1, pieces and bytes."""
+    return TransferWork(place, message_kind(kind), (pieces, nbytes), (1, pieces, nbytes))
+
+
+def message_kind(kind: BufferKind) -> str:
+    """Return the kind of work of a part of a message's way."""
+    return f"message {kind}"
 
 
 def _types(graph: Graph, operation: Operation) -> tuple[str, ...]:

@@ -33,6 +33,12 @@ class BufferKind(StrEnum):
     """a part of a tensor on its way to the workers that hold it"""
     PARTIAL = "partial"
     """an output region that one operation produced and its owners collect"""
+    SENT = "sent"
+    """a message that a process has packed and sent to another one"""
+    CARRIED = "carried"
+    """a message that has come to the other process"""
+    RECEIVED = "received"
+    """a message that the other process has taken out"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +60,9 @@ class Buffer:
     nbytes: int
     """The size of the buffer."""
 
+
+MESSAGES = frozenset((BufferKind.SENT, BufferKind.CARRIED, BufferKind.RECEIVED))
+"""The kinds of buffers that are messages between processes, see `process_programs`."""
 
 Held = tuple[int, int]
 """A worker and one of its buffers."""

@@ -93,7 +93,7 @@ class Binding(Closeable):
         self.peers: Peers = Alone()
         if isinstance(context, Processes):
             self.peers, self.workers = context, context.workers
-            self._make_engine = context.engine(run.threads)
+            self._make_engine = context.engine(run.threads, eager=run.eager, tf32=run.tf32)
             context.agree(run.facts)
         else:
             devices = devices_of(context)

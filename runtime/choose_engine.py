@@ -58,13 +58,7 @@ def _on_processor(threads: int | None) -> MakeEngine:
 
 def _on_cards(cards: tuple[int, ...], eager: bool, tf32: bool) -> MakeEngine:
     def make(partitioned: PartitionedGraph, memory: MemoryPlan, watch: Watch) -> Engine:
-        if watch.guard_buffers:
-            raise ExecutionError("guard_buffers watches workers on the processor; run this on cpu devices")
-        if watch.note_arrivals:
-            raise ExecutionError(
-                "the order in which gradients arrive is noted on the processor; replay a log of arrivals on "
-                "cards, or run this on cpu devices"
-            )
+        require_watchable_on_cards(watch)
         from ..programs.schedule import schedule
         from .cuda.cupy_machine import CupyMachine
         from .cuda.engine import CudaEngine
@@ -79,3 +73,14 @@ def _on_cards(cards: tuple[int, ...], eager: bool, tf32: bool) -> MakeEngine:
             raise
 
     return make
+
+
+def require_watchable_on_cards(watch: Watch) -> None:
+    """Raise ExecutionError if cards cannot make a check or a measurement."""
+    if watch.guard_buffers:
+        raise ExecutionError("guard_buffers watches workers on the processor; run this on cpu devices")
+    if watch.note_arrivals:
+        raise ExecutionError(
+            "the order in which gradients arrive is noted on the processor; replay a log of arrivals on "
+            "cards, or run this on cpu devices"
+        )

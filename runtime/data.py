@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import reduce
@@ -81,10 +81,18 @@ class Batches(ABC):
 
         `rows` has the rows of each array of a batch by name; an array without an entry is needed whole. The
         arrays keep the shape of the whole batch, and other rows may hold anything. Labels have to be whole,
-        since every process computes metrics. Without a method of its own, a class reads whole batches in
-        every process.
+        since processes compute metrics, unless the class names them in `label_names`. Without a method of its
+        own, a class reads whole batches in every process.
         """
         return self
+
+    @property
+    def label_names(self) -> Sequence[str] | None:
+        """Return the names of the labels, in the order of the outputs that they are compared with.
+
+        None if a class does not say; its labels are then needed whole in every process.
+        """
+        return None
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -156,6 +164,11 @@ class ArrayIterator(Batches):
         return {name: (self.batch_size, *array.shape[1:]) for name, array in arrays.items()}
 
     @property
+    def label_names(self) -> Sequence[str]:
+        """Return the names of the labels."""
+        return tuple(self.label)
+
+    @property
     def settings(self) -> dict[str, Any]:
         """Return the settings that determine the batches; the checksum covers some samples of each array."""
         return {
@@ -168,7 +181,7 @@ class ArrayIterator(Batches):
         }
 
     def reading(self, rows: Mapping[str, Rows]) -> Batches:
-        """Return batches whose data are read only in part, see `Batches.reading`; other rows are zeros.
+        """Return batches whose arrays are read only in part, see `Batches.reading`; other rows are zeros.
 
         Arrays may be memory maps, of which only these samples are then read. A class that changes what
         `epoch` returns reads whole batches, since its change may need them.
@@ -176,7 +189,7 @@ class ArrayIterator(Batches):
         if type(self).epoch is not ArrayIterator.epoch:
             return self
         partial = copy(self)
-        partial._rows = {name: each for name, each in rows.items() if name in self.data}
+        partial._rows = dict(rows)
         return partial
 
     def _checksum(self) -> int:
@@ -197,7 +210,7 @@ class ArrayIterator(Batches):
             rows = np.take(order, np.arange(start, start + self.batch_size), mode="wrap")
             yield Batch(
                 {name: self._read(name, array, rows) for name, array in self.data.items()},
-                {name: array[rows] for name, array in self.label.items()},
+                {name: self._read(name, array, rows) for name, array in self.label.items()},
                 valid,
             )
 

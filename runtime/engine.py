@@ -61,12 +61,16 @@ class Engine(Protocol):
         """Return a buffer's contents, valid until the next iteration."""
         ...
 
+    def read_own(self, worker: int, buffer: int) -> Array:
+        """Return the contents of a buffer of a local worker; other processes need not call this."""
+        ...
+
     def bring(self, held: Sequence[Held], process: int) -> bool:
         """Bring buffers into one process, so that `read` there is local; tell whether it is this one."""
         ...
 
-    def first(self, found: str) -> str:
-        """Return the first text that is not empty, of those that all processes found."""
+    def exchange(self, purpose: str, content: bytes) -> list[bytes]:
+        """Return the contents that all processes give for a purpose, by process."""
         ...
 
     def close(self) -> None:
@@ -87,13 +91,21 @@ class OneProcess(ABC):
         """Return the bytes that the process fetched from its own workers."""
         return ((self.fetched_bytes,),)
 
+    @abstractmethod
+    def read(self, worker: int, buffer: int) -> Array:
+        """Return a buffer's contents, valid until the next iteration."""
+
+    def read_own(self, worker: int, buffer: int) -> Array:
+        """Return a buffer's contents."""
+        return self.read(worker, buffer)
+
     def bring(self, held: Sequence[Held], process: int) -> bool:
         """Tell that all buffers are in this process."""
         return True
 
-    def first(self, found: str) -> str:
-        """Return the text that this process found."""
-        return found
+    def exchange(self, purpose: str, content: bytes) -> list[bytes]:
+        """Return the content that this process gives."""
+        return [content]
 
 
 @dataclass(frozen=True, slots=True)

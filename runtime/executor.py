@@ -22,6 +22,7 @@ from .closeable import Closeable
 from .engine import MakeEngine, Watch
 from .memory_limit import MemoryLimit
 from .nan_watch import first_nan
+from .sample_shares import SampleShare, sample_shares
 from .sole_use import SoleUse
 from .timing import StepSeconds
 
@@ -119,6 +120,16 @@ class Executor(Closeable):
         """Tell whether an iteration stopped halfway; the contents of tensors are then undefined."""
         return self._engine.failed
 
+    @property
+    def complete(self) -> bool:
+        """Tell whether this process runs all workers."""
+        return len(self._engine.local) == self.partitioned.workers
+
+    @property
+    def has_first_worker(self) -> bool:
+        """Tell whether this process runs the first worker."""
+        return 0 in self._engine.local
+
     def has(self, name: str) -> bool:
         """Tell whether the graph has a tensor of this name; unneeded tensors are not in it."""
         return name in self._tensors
@@ -172,6 +183,26 @@ class Executor(Closeable):
         homes = self.partitioned.homes[self._find(name).index]
         return self.read(name) if self._engine.bring(homes, process) else None
 
+    def sample_shares(self, name: str, samples: int) -> list[SampleShare] | None:
+        """Return which samples of a tensor are evaluated by whose process, see `sample_shares`."""
+        return sample_shares(self.partitioned, self._find(name).index, samples)
+
+    def has_share(self, share: SampleShare) -> bool:
+        """Tell whether this process has the rows of a share."""
+        return share.held[0] in self._engine.local
+
+    def read_share(self, share: SampleShare) -> Array | None:
+        """Return the rows of a share, valid until the next iteration; None if another process has them."""
+        if not self.has_share(share):
+            return None
+        lower, upper = share.rows
+        held: Array = self._engine.read_own(*share.held)[lower:upper]
+        return held.astype(host_type(self._dtype_of(share)), copy=False)
+
+    def exchange(self, purpose: str, content: bytes) -> list[bytes]:
+        """Return the contents that all processes give for a purpose, by process."""
+        return self._engine.exchange(purpose, content)
+
     def form(self, name: str) -> tuple[np.dtype[Any], Shape]:
         """Return the type and the shape of the array that `read` returns."""
         tensor = self._find(name)
@@ -182,11 +213,12 @@ class Executor(Closeable):
 
         Each process looks at the tensors of its own workers, and all raise the error.
         """
-        found = self._engine.first(next(self._not_numbers(names), ""))
+        said = self.exchange("look for errors", next(self._not_numbers(names), "").encode())
+        found = next(filter(None, said), b"")
         if found:
             raise ExecutionError(
-                f"{found} is not a number after iteration {self._engine.iterations - 1}; detect_nan=True "
-                "stops at the operation that made it"
+                f"{found.decode()} is not a number after iteration {self._engine.iterations - 1}; "
+                "detect_nan=True stops at the operation that made it"
             )
 
     def close(self) -> None:
@@ -201,7 +233,7 @@ class Executor(Closeable):
                 continue
             for worker, buffer, region in self._parts(tensor):
                 if worker in self._engine.local:
-                    found = first_nan(name, self._engine.read(worker, buffer), region)
+                    found = first_nan(name, self._engine.read_own(worker, buffer), region)
                     if found is not None:
                         yield f"worker {worker}: {found}"
 
@@ -212,6 +244,11 @@ class Executor(Closeable):
         except ExecutionError:
             self.close()
             raise
+
+    def _dtype_of(self, share: SampleShare) -> str:
+        worker, buffer = share.held
+        tensor = self.partitioned.programs[worker].buffers[buffer].tensor
+        return self.partitioned.graph.tensors[tensor].dtype
 
     def _find(self, name: str) -> Tensor:
         tensor = self._tensors.get(name)

@@ -1,8 +1,6 @@
-"""Feed batches to an executor, and read outputs and metrics from it."""
+"""Feed batches to an executor, and read outputs from it."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 import numpy as np
 
@@ -11,7 +9,6 @@ from ..errors import DataError
 from ..operators.kernels.kernel import Array
 from .data import Batch, Batches, Rows
 from .executor import Executor
-from .metrics import Tally
 
 
 def feed(executor: Executor, batch: Batch, micro_batch: int | None = None) -> None:
@@ -27,21 +24,43 @@ def feed(executor: Executor, batch: Batch, micro_batch: int | None = None) -> No
 
 
 def own_share(executor: Executor, data: Batches, micro_batches: int = 1, unrolled: bool = False) -> Batches:
-    """Return the batches, of which this process reads only the rows that its workers are fed.
+    """Return the batches, of which this process reads only the rows that it needs.
 
-    Batches are split into `micro_batches`, which one iteration of an `unrolled` graph works on together.
+    These are the rows that its workers are fed, and the labels of the samples that it evaluates. Batches are
+    split into `micro_batches`, which one iteration of an `unrolled` graph works on together.
     """
+    together = unrolled and micro_batches > 1
+    outputs, labels = output_names(executor), data.label_names or ()
+    count = len(outputs) // micro_batches if together else len(outputs)
     needed: dict[str, Rows] = {}
     for name, (extent, *_) in data.shapes.items():
         size = extent // micro_batches
         mask = np.zeros(extent, np.bool_)
         for number in range(micro_batches):
-            fed = _fed(name, number if unrolled and micro_batches > 1 else None)
-            for lower, upper in executor.fed_rows(fed) if executor.has(fed) else [(0, size)]:
-                mask[number * size + lower : number * size + upper] = True
+            part = mask[number * size : (number + 1) * size]
+            fed = _fed(name, number if together else None)
+            known = executor.has(fed)
+            for lower, upper in executor.fed_rows(fed) if known else []:
+                part[lower:upper] = True
+            place = labels.index(name) if name in labels else None
+            if place is not None and place < count:
+                for lower, upper in _evaluated(
+                    executor, outputs[(number if together else 0) * count + place], size
+                ):
+                    part[lower:upper] = True
+            elif not known:
+                part[:] = True
         if not mask.all():
             needed[name] = np.flatnonzero(mask)
     return data.reading(needed) if needed else data
+
+
+def _evaluated(executor: Executor, output: str, samples: int) -> list[tuple[int, int]]:
+    """Return the samples of an output that this process evaluates, as intervals."""
+    shares = executor.sample_shares(output, samples)
+    if shares is None:
+        return [(0, samples)] if executor.has_first_worker else []
+    return [share.samples for share in shares if executor.has_share(share)]
 
 
 def _fed(name: str, micro_batch: int | None) -> str:
@@ -69,24 +88,3 @@ def valid_rows(array: Array, size: int, valid: int) -> Array:
             f"an array of shape {array.shape} does not divide into equal numbers of rows for {size} samples"
         )
     return array[: len(array) // size * valid]
-
-
-def tally(
-    executor: Executor, batch: Batch, tallies: Sequence[Tally], names: Sequence[str] | None = None
-) -> dict[str, float]:
-    """Count the batch in every metric, output by output with its label; the metrics of this batch alone.
-
-    `names` are those of the batch's outputs; None for all outputs. Raises ExecutionError if one holds NaN.
-    """
-    read = output_names(executor) if names is None else names
-    executor.require_numbers(read)
-    if not tallies:
-        return {}
-    labels = list(batch.label.values())
-    if not labels:
-        raise DataError(f"metric '{tallies[0].metric.name}' needs labels, but the data has none")
-    pairs = [
-        (valid_rows(label, batch.size, batch.valid), valid_rows(executor.read(name), batch.size, batch.valid))
-        for label, name in zip(labels, read, strict=False)
-    ]
-    return {t.metric.name: t.add(pairs) for t in tallies}

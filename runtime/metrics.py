@@ -26,7 +26,7 @@ class Metric:
     """The name by which users choose it."""
 
     rows: Callable[[Array, Array], Values]
-    """`rows(label, output)` returns a value for each row of the output."""
+    """`rows(label, output)` returns a value for each row of the output, which depends on that row alone."""
 
     finish: Callable[[float], float] = float
     """Turns the mean of these values into the metric."""
@@ -45,7 +45,10 @@ class Tally:
 
     def add(self, pairs: Sequence[tuple[Array, Array]]) -> float:
         """Count one batch's (label, output) pairs and return the metric of that batch alone."""
-        values = np.concatenate([self.metric.rows(label, output) for label, output in pairs])
+        return self.count(np.concatenate([self.metric.rows(label, output) for label, output in pairs]))
+
+    def count(self, values: Values) -> float:
+        """Count the values of a batch's rows and return the metric of that batch alone."""
         batch = float(values.sum())
         self.total += batch
         self.rows += values.size

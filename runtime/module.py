@@ -17,8 +17,9 @@ from ..support.checked_argument import is_count, is_number, require
 from .binding import Binding
 from .data import Batches, checked
 from .early_stopping import EarlyStopping
+from .evaluation import tally
 from .executor import Executor
-from .feeding import feed, outputs, own_share, tally, valid_rows
+from .feeding import feed, outputs, own_share, valid_rows
 from .learning_rate import ConstantRate, LearningRate
 from .metrics import Metric, Tally, get_metric
 from .progress import Epoch, Progress, Standing

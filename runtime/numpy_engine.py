@@ -31,7 +31,8 @@ from .guard_bands import GuardBands
 from .nan_watch import watched
 from .noted_arrivals import NotedArrivals
 from .preparation import Buffers, PreparedSteps, allocate, buffers_in, place_of, prepare
-from .step_threads import StepFailed, StepsHang, Team, ThreadStep
+from .step_threads import StepFailed, StepsHang, Team
+from .thread_tasks import PlacedStep, thread_tasks
 from .update_gate import UpdateGate
 
 
@@ -123,7 +124,10 @@ class NumpyEngine(OneProcess):
         allowed = min([processors(), *(library["num_threads"] for library in self._blas.info())])
         self.kernel_threads = max(1, allowed // (self.threads * sharing))
         self.places = [schedule.in_order(lanes) for lanes in served]
-        self._team = Team(self._tasks(schedule), watch.watchdog_seconds)
+        placed = [
+            [PlacedStep(place, self._steps[place[0]][place[1]]) for place in places] for places in self.places
+        ]
+        self._team = Team(thread_tasks(placed, schedule.waits), watch.watchdog_seconds)
         self._finalizer = weakref.finalize(self, self._team.close)
 
     @property
@@ -192,7 +196,8 @@ class NumpyEngine(OneProcess):
         """Return a worker's instructions, with the watch and the update gate around them."""
         steps: Sequence[Step] = self._prepared[worker].steps
         if self._is_stand_in(worker):
-            return self._gate.passed(worker, steps)
+            steps = self._gate.passed(worker, steps)
+            return steps if watch.seconds is None else watch.seconds.timed_messages(worker, steps)
         if watch.detect_nan:
             steps = watched(self._partitioned, self.buffers, worker, steps)
         if worker in self._guards:
@@ -218,29 +223,6 @@ class NumpyEngine(OneProcess):
         if stand_ins is not None and self._is_stand_in(worker):
             return f"{stand_ins.place(worker, index)}, iteration {self.iterations}"
         return f"{place_of(self._partitioned, worker, index)}, iteration {self.iterations}"
-
-    def _tasks(self, schedule: Schedule) -> list[list[ThreadStep]]:
-        """Return every thread's steps; the waits of workers become waits between threads."""
-        position = {
-            place: (thread, number)
-            for thread, places in enumerate(self.places)
-            for number, place in enumerate(places)
-        }
-        tasks: list[list[ThreadStep]] = []
-        for thread, places in enumerate(self.places):
-            known = [0] * len(self.places)
-            own: list[ThreadStep] = []
-            for worker, index in places:
-                needed: dict[int, int] = {}
-                for wait in schedule.waits[worker][index]:
-                    other, number = position[wait]
-                    if other != thread and number + 1 > max(known[other], needed.get(other, 0)):
-                        needed[other] = number + 1
-                for other, count in needed.items():
-                    known[other] = count
-                own.append(ThreadStep(self._steps[worker][index], tuple(needed.items())))
-            tasks.append(own)
-        return tasks
 
 
 def default_threads(workers: int) -> int:

@@ -62,6 +62,10 @@ class Hardware(Protocol):
         """Return how many threads or cards run workers at the same time. Raises MachineError."""
         ...
 
+    def work(self, program: PartitionedGraph) -> ProgramWork:
+        """Return what is measured of a program."""
+        ...
+
     def times(
         self, program: PartitionedGraph, work: ProgramWork, rounds: int, machine: Machine
     ) -> ProgramTimes:
@@ -89,6 +93,9 @@ class Processor:
 
     def threads(self, machine: Machine, workers: int) -> int:
         return default_threads(workers)
+
+    def work(self, program: PartitionedGraph) -> ProgramWork:
+        return ProgramWork.of(program)
 
     def times(
         self, program: PartitionedGraph, work: ProgramWork, rounds: int, machine: Machine
@@ -158,7 +165,7 @@ class Profiler:
         """
         threads = self._hardware.threads(self.machine, program.workers)
         known = self._known(threads)
-        work = ProgramWork.of(program)
+        work = self._hardware.work(program)
         missing = [each for each in work.amounts if each[1] not in known.kinds.get(each[0], {})]
         if missing:
             found = self._hardware.times(program, work, self._rounds, self.machine)

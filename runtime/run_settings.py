@@ -68,4 +68,6 @@ class RunSettings:
             "guard_buffers": self.guard_buffers,
             "the memory of a worker": self.memory_bytes,
             "recompute": self.recompute,
+            "eager": self.eager,
+            "tf32": self.tf32,
         }

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from ..dataflow.updates import LEARNING_RATE, MICRO_BATCH
 from .data import Batch
+from .evaluation import tally
 from .executor import Executor
-from .feeding import feed, output_names, tally
+from .feeding import feed, output_names
 from .metrics import Tally
 
 

@@ -104,18 +104,15 @@ def _check_programs(
 ) -> None:
     """Visit instructions in the order of the clock, and remember when each buffer was written and read."""
     machine = timeline.machine
-    devices = machine.devices_of(program.workers)
+    devices = machine.devices_of(timeline.workers)
     free: dict[tuple[int, Lane | None], int] = {}
     written: dict[Held, int] = {}
     used: dict[Held, int] = {}
     for worker, index in places:
         instruction = program.programs[worker].instructions[index]
         begin, end = begins[worker, index], ends[worker, index]
-        lane = (
-            (devices[worker], None)
-            if machine.kind(devices[worker]).in_turn
-            else (worker, lane_of(instruction))
-        )
+        in_turn = worker < timeline.workers and machine.kind(devices[worker]).in_turn
+        lane = (devices[worker], None) if in_turn else (timeline.workers + worker, lane_of(instruction))
         taken = reads(worker, instruction)
         made = [(worker, buffer) for buffer in writes(instruction)]
         earliest = _latest(

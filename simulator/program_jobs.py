@@ -31,7 +31,8 @@ import numpy.typing as npt
 
 from ..machines.machine import Machine
 from ..programs.messages import Messages, SentPiece
-from ..programs.program import Compute, MultiFetch, PartitionedGraph, Reduce
+from ..programs.process_programs import ProcessPrograms
+from ..programs.program import BufferKind, Compute, Held, MultiFetch, PartitionedGraph, Reduce
 from ..programs.schedule import Schedule
 from .iteration_jobs import IterationJobs, JobKind
 from .jobs import Edges, Jobs
@@ -49,16 +50,21 @@ def program_jobs(
     times: ComputeTimes,
     schedule: Schedule | None,
     messages: Messages | None = None,
+    processes: ProcessPrograms | None = None,
 ) -> IterationJobs:
-    """Return the jobs of one iteration. Raises MachineError if no links join two workers' devices, or if the
-    machine does not say how fast its devices are.
+    """Return the jobs of one iteration. `processes` has the program, if processes run it.
+
+    Raises MachineError if no links join two workers' devices, or if the machine does not say how fast its
+    devices are.
     """
     order = _clock_order(partitioned)
-    built = _Builder(partitioned, machine, times, messages)
+    built = _Builder(partitioned, machine, times, messages, processes)
     for worker, index in order:
         instruction = partitioned.programs[worker].instructions[index]
         if isinstance(instruction, Compute):
             built.compute(worker, instruction)
+        elif isinstance(instruction, MultiFetch) and processes is not None and processes.helper(worker):
+            built.message(worker, instruction)
         else:
             built.transfer(worker, index, instruction)
     return built.result(order, schedule)
@@ -83,8 +89,10 @@ class _Builder:
         machine: Machine,
         times: ComputeTimes,
         messages: Messages | None,
+        processes: ProcessPrograms | None,
     ) -> None:
         self._partitioned = partitioned
+        self._processes = processes
         self._rounds = messages is not None
         """Whether transfers of one tick are served in rounds."""
         self._early: dict[tuple[int, int], list[SentPiece]] = {}
@@ -98,7 +106,11 @@ class _Builder:
             self._there.update((message.reader, each.instruction, each.place) for each in later)
         self._times = times
         self._itemsizes = [tensor.itemsize for tensor in partitioned.graph.tensors]
-        self._ways = Ways(machine, partitioned.workers, times.wake_nanoseconds)
+        helpers = () if processes is None else processes.helpers
+        self._workers = partitioned.workers - len(helpers)
+        self._ways = Ways(machine, self._workers, times.wake_nanoseconds, times.notice_nanoseconds, helpers)
+        carriers = (n for n, each in enumerate(helpers, self._workers) if each.part is BufferKind.CARRIED)
+        self._carriers = np.fromiter(carriers, np.int64)
         self._operations: list[int] = []
         """The operation of each instruction."""
         self._sources: list[int] = []
@@ -151,7 +163,8 @@ class _Builder:
                     for lower, upper in piece.region:
                         nbytes *= upper - lower
                     rest -= nbytes
-                source = worker if (worker, index, place) in self._there else piece.worker
+                here = piece.worker >= self._workers or (worker, index, place) in self._there
+                source = worker if here else piece.worker
                 sent[source] = sent.get(source, 0) + nbytes
                 self._read(number, piece.worker, piece.buffer, needed)
                 place += 1
@@ -168,6 +181,24 @@ class _Builder:
         self._sources += sent
         self._nbytes += sent.values()
         self._message_ways += [self._ways.number(source, worker) for source in sent]
+
+    def message(self, worker: int, instruction: MultiFetch) -> None:
+        """Add a transfer of a helper, which sends, carries or receives a message."""
+        number = len(self._sent)
+        self._operations.append(instruction.operation)
+        target = self._partitioned.programs[worker].buffers[instruction.target]
+        needed: set[int] = set()
+        for piece in instruction.pieces:
+            self._read(number, piece.worker, piece.buffer, needed)
+        self._write(number, worker, (instruction.target,), needed)
+        carries = target.kind is BufferKind.CARRIED
+        self._touched.append(0 if carries else 2 * target.nbytes)
+        self._sent.append(int(carries))
+        if carries:
+            source = instruction.pieces[0].worker
+            self._sources.append(source)
+            self._nbytes.append(target.nbytes)
+            self._message_ways.append(self._ways.number(source, worker))
 
     def _read(self, number: int, worker: int, buffer: int, needed: set[int]) -> None:
         """Note that an instruction reads a buffer, and needs its last writer."""
@@ -197,7 +228,7 @@ class _Builder:
         runners = self._ways.runners[workers, transfers.astype(np.int64)]
         wakes = self._ways.wakes[workers]
         needs = _Waits.of(self._needed_pairs(), runners, wakes)
-        waits = _Waits.of(_awaited_pairs(order, schedule), runners, wakes)
+        waits = _Waits.of(_awaited_pairs(order, schedule, self._processes), runners, wakes)
         woken = needs.woken(len(order)) | waits.woken(len(order))
         places = _Places.of(np.where(transfers, sent + 2, 1) + woken, woken)
         count = int(places.lasts[-1]) + 1 if order else 0
@@ -263,6 +294,7 @@ class _Builder:
         """
         kinds = self._ways.kinds
         starts = np.rint([kind.start_seconds * NANOSECONDS for kind in kinds]).astype(np.int64)
+        starts[self._carriers] = 0
         per_byte = np.array([NANOSECONDS / kind.bytes_per_second for kind in kinds])
         touching = np.rint(self._touched * per_byte[workers]).astype(np.int64)
         nanoseconds[places.firsts] = np.where(transfers, starts[workers], given)
@@ -272,18 +304,33 @@ class _Builder:
             nanoseconds[own] = in_proportion(nanoseconds[own].tolist(), int(given[number]))
 
 
-def _awaited_pairs(order: Sequence[tuple[int, int]], schedule: Schedule | None) -> tuple[Integers, Integers]:
-    """Return the instructions that others wait for by the schedule, and those others."""
+def _awaited_pairs(
+    order: Sequence[tuple[int, int]], schedule: Schedule | None, processes: ProcessPrograms | None
+) -> tuple[Integers, Integers]:
+    """Return the instructions that others wait for by the schedule, and those others.
+
+    A schedule is that of the workers. If it lets one wait for a transfer of another process, the worker waits
+    until what the transfer reads from it has been sent.
+    """
     if schedule is None:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     numbers = {place: number for number, place in enumerate(order)}
     found = [
-        (numbers[awaited], number)
+        (numbers[each], number)
         for (worker, index), number in numbers.items()
+        if worker < len(schedule.waits)
         for awaited in schedule.waits[worker][index]
+        for each in _here(awaited, worker, processes)
     ]
     before, after = np.array(found, np.int64).reshape(-1, 2).T
     return before, after
+
+
+def _here(awaited: Held, worker: int, processes: ProcessPrograms | None) -> Sequence[Held]:
+    """Return what a worker waits for in its own process, in place of an instruction anywhere."""
+    if processes is None or processes.places[awaited[0]] == processes.places[worker]:
+        return (awaited,)
+    return processes.sends.get((*awaited, processes.places[worker]), ())
 
 
 def _edges(*pairs: tuple[Integers, Integers]) -> Edges:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..errors import MachineError
 from ..machines.machine import Machine
 from ..machines.machine_file import machine_of
 from ..programs.messages import Messages
+from ..programs.process_programs import process_programs
 from ..programs.program import PartitionedGraph
 from ..programs.schedule import Schedule
 from ..support.gc_pause import gc_paused
 from .jobs import run
 from .program_jobs import program_jobs
 from .timeline import Timeline
-from .times import ComputeTimes, times_on
+from .times import NANOSECONDS, ComputeTimes, times_on
 
 
 def simulate(
@@ -29,6 +32,9 @@ def simulate(
     those of `tofu.programs.messages`: pieces that travel together pay the latency of their message once.
     Without them, each transfer has a message from each worker that it reads from.
 
+    If each device of the machine has a process, the messages are those of processes, each of which is sent
+    and received by threads of its own.
+
     If the machine has a profile, times are measured or fitted to measured ones; `Timeline.times` says which.
 
     Raises MachineError for a bad machine or profile, or if the machine has too few devices or does not say
@@ -36,6 +42,13 @@ def simulate(
     """
     found = machine_of(machine)
     found.check_workers(program.workers)
+    if found.processes:
+        if messages is not None:
+            raise MachineError(
+                f"processes of machine {found.name!r} have messages of their own; leave out messages"
+            )
+        with gc_paused():
+            return _simulated_processes(program, found, schedule)
     if messages is not None and found.profile is not None:
         raise MachineError(
             f"the profile of machine {found.name!r} has the times of whole transfers, each with messages of "
@@ -57,3 +70,32 @@ def simulate_times(
     return Timeline(
         program.graph, program.workers, program, machine, times.source, times.shares, work, run(work.jobs)
     )
+
+
+def _simulated_processes(program: PartitionedGraph, machine: Machine, schedule: Schedule | None) -> Timeline:
+    """Simulate one iteration of processes, one on each device, that exchange messages."""
+    joint = process_programs(program, machine.devices_of(program.workers))
+    times = times_on(joint.partitioned, machine, program.workers)
+    work = program_jobs(joint.partitioned, machine, times, schedule, processes=joint)
+    return Timeline(
+        program.graph,
+        program.workers,
+        joint.partitioned,
+        machine,
+        times.source,
+        times.shares,
+        work,
+        run(work.jobs),
+        joint,
+        times.around_nanoseconds + _ending_nanoseconds(machine, joint.places),
+    )
+
+
+def _ending_nanoseconds(machine: Machine, places: Sequence[int]) -> int:
+    """Return the time of the links in which processes end an iteration together.
+
+    The first process hears from all others that they are done, then they hear from it.
+    """
+    first, *others = sorted(set(places))
+    latencies = [machine.path(first, other).latency_seconds for other in others]
+    return round(2 * max(latencies, default=0.0) * NANOSECONDS)

@@ -18,7 +18,7 @@ from math import inf
 from typing import TypeVar
 
 from ..dataflow.graph import Graph
-from ..errors import PlanError
+from ..errors import MachineError, PlanError
 from ..machines.machine import Machine
 from ..machines.machine_file import machine_of
 from ..programs.parts import Holding, Task
@@ -85,6 +85,11 @@ class Simulation:
         """
         found = machine_of(machine)
         found.check_workers(workers)
+        if found.processes:
+            raise MachineError(
+                f"plans that change are not simulated on processes, which the devices of machine "
+                f"{found.name!r} have; simulate programs with tofu.simulate, or leave out `process`"
+            )
         self._graph = graph
         self._machine = found
         self._workers = workers

@@ -11,6 +11,7 @@ from os import PathLike
 from ..dataflow.graph import Graph
 from ..errors import TofuError
 from ..machines.machine import Machine
+from ..programs.process_programs import ProcessPrograms
 from ..programs.program import Lane, PartitionedGraph
 from ..support.checked_argument import path_of
 from ..support.notebook_display import NotebookDisplay
@@ -86,6 +87,12 @@ class Timeline(NotebookDisplay):
     moments: Moments
     """When each job is ready, and when it starts."""
 
+    processes: ProcessPrograms | None = None
+    """The program with the messages of processes, if those run the workers."""
+
+    around_nanoseconds: int = 0
+    """The time of an iteration before its first instruction and after its last one."""
+
     def __repr__(self) -> str:
         return (
             f"<{self.graph.name} on {self.workers} workers of {self.machine.name}: "
@@ -96,7 +103,7 @@ class Timeline(NotebookDisplay):
     def nanoseconds(self) -> int:
         """The time of one iteration."""
         spent = zip(self.moments.start, self.work.jobs.nanoseconds, strict=True)
-        return max((start + time for start, time in spent), default=0)
+        return max((start + time for start, time in spent), default=0) + self.around_nanoseconds
 
     @property
     def seconds(self) -> float:
@@ -196,7 +203,7 @@ class Timeline(NotebookDisplay):
                 loads[lane] += time
             if self.work.kinds[job] == JobKind.COMPUTE:
                 computing[self._worker(job)] += time
-        return max([*loads, *computing], default=0) / NANOSECONDS
+        return (max([*loads, *computing], default=0) + self.around_nanoseconds) / NANOSECONDS
 
     @cached_property
     def lanes(self) -> Mapping[str, tuple[LaneSpan, ...]]:
@@ -204,11 +211,15 @@ class Timeline(NotebookDisplay):
         found: dict[str, list[LaneSpan]] = {
             f"worker {worker} {lane.name.lower()}": [] for worker in range(self.workers) for lane in Lane
         }
-        found |= {name: [] for name in self.work.jobs.lane_names}
+        helpers = () if self.processes is None else self.processes.helpers
+        parts = [f"process {each.process} {each.part}" for each in helpers]
+        found |= {name: [] for name in (*parts, *self.work.jobs.lane_names)}
         for job, span, lanes in self._spans():
             if self.work.kinds[job] != JobKind.MESSAGE:
                 lane = Lane.COMPUTE if span.kind == "compute" else Lane.TRANSFER
-                found[f"worker {span.worker} {lane.name.lower()}"].append(span)
+                of_worker = span.worker < self.workers
+                name = f"worker {span.worker} {lane.name.lower()}"
+                found[name if of_worker else parts[span.worker - self.workers]].append(span)
             for number in lanes:
                 found[self.work.jobs.lane_names[number]].append(span)
         return {
@@ -268,7 +279,7 @@ class Timeline(NotebookDisplay):
             (worker, lane): [] for worker in range(self.workers) for lane in Lane
         }
         for _, span, _ in self._spans():
-            if span.kind != "message":
+            if span.kind != "message" and span.worker < self.workers:
                 lane = Lane.COMPUTE if span.kind == "compute" else Lane.TRANSFER
                 found[span.worker, lane].append((span.start_nanoseconds, span.end_nanoseconds))
         return found

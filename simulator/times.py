@@ -32,14 +32,25 @@ from ..programs.instruction_work import (
     computations,
     count_work,
     kind_of,
+    message_kind,
     transfers,
     widest_type,
 )
-from ..programs.program import PartitionedGraph
+from ..programs.program import BufferKind, PartitionedGraph
 from .fitted import UnitTimes, fit
 
 NANOSECONDS = 1_000_000_000
 """Nanoseconds in a second."""
+
+CARRIED = message_kind(BufferKind.CARRIED)
+MESSAGE_KINDS = frozenset(map(message_kind, (BufferKind.SENT, BufferKind.RECEIVED)))
+"""The kinds of work that processes have with messages."""
+
+ITERATION = "iteration"
+"""The kind of the time of an iteration before its first instruction and after its last one."""
+
+NOTICED = "message noticed"
+"""The kind of the time until a thread notices that a message has come."""
 
 Source = Literal["measured", "fitted", "estimated"]
 """Where times come from."""
@@ -81,39 +92,57 @@ class ComputeTimes:
     wake_nanoseconds: int | None = None
     """The measured time that threads take to wake; None for that of the devices."""
 
+    notice_nanoseconds: int | None = None
+    """The measured time until a thread notices that a message has come; None for that to wake."""
 
-def times_on(partitioned: PartitionedGraph, machine: Machine) -> ComputeTimes:
+    around_nanoseconds: int = 0
+    """The time of an iteration before its first instruction and after its last one."""
+
+
+def times_on(partitioned: PartitionedGraph, machine: Machine, workers: int | None = None) -> ComputeTimes:
     """Return the best times that the machine has for a program.
+
+    `workers` is their number if the program has others that move messages. Those on their way take the time
+    of the links.
 
     Raises MachineError if the machine does not say how fast its devices are in a type that they compute in,
     or if its profile is for another number of threads.
     """
+    workers_of = partitioned.workers if workers is None else workers
     if machine.profile is None:
-        return estimated(partitioned, machine)
+        return estimated(partitioned, machine, workers_of)
     times = [[0] * len(program.instructions) for program in partitioned.programs]
     counts = SourceCounts()
-    profiled = ProfiledTimes(partitioned.graph, machine, partitioned.workers)
+    profiled = ProfiledTimes(partitioned.graph, machine, workers_of)
     for group in computations(partitioned):
-        workers = np.array([worker for worker, _ in group.places])
-        nanoseconds, sources = profiled.tasks(group.operation, workers, group.boxes)
+        computing = np.array([worker for worker, _ in group.places])
+        nanoseconds, sources = profiled.tasks(group.operation, computing, group.boxes)
         for (worker, index), time, source in zip(group.places, nanoseconds.tolist(), sources, strict=True):
             times[worker][index] = time
             counts.add(time, source)
     for each in transfers(partitioned):
         worker, index = each.place
         times[worker][index], source = profiled.transfer(each.kind, each.sizes, each.amounts)
-        counts.add(times[worker][index], source)
-    return ComputeTimes(times, counts.weakest, counts.shares, profiled.wake_nanoseconds)
+        if each.kind != CARRIED:
+            counts.add(times[worker][index], source)
+    return ComputeTimes(
+        times,
+        counts.weakest,
+        counts.shares,
+        profiled.wake_nanoseconds,
+        profiled.notice_nanoseconds,
+        profiled.around_nanoseconds,
+    )
 
 
-def estimated(partitioned: PartitionedGraph, machine: Machine) -> ComputeTimes:
+def estimated(partitioned: PartitionedGraph, machine: Machine, workers: int | None = None) -> ComputeTimes:
     """Return the times of all computations as the devices' rates allow. Raises MachineError as `times_on`."""
     found = [[0] * len(program.instructions) for program in partitioned.programs]
-    times = estimates(partitioned.graph, machine, partitioned.workers)
+    times = estimates(partitioned.graph, machine, partitioned.workers if workers is None else workers)
     for group in computations(partitioned):
-        workers = np.array([worker for worker, _ in group.places])
+        computing = np.array([worker for worker, _ in group.places])
         work = count_work(partitioned.graph, group.operation, group.boxes)
-        nanoseconds = times(group.operation, workers, work)
+        nanoseconds = times(group.operation, computing, work)
         for (worker, index), time in zip(group.places, nanoseconds.tolist(), strict=True):
             found[worker][index] = time
     return ComputeTimes(found, "estimated")
@@ -166,6 +195,12 @@ class ProfiledTimes:
         per_byte = 1 / self._kind.bytes_per_second
         self._transfer_units = (self._kind.start_seconds, per_byte, 1 / width)
         """The estimated seconds of a piece, of a byte that is touched, and of a byte from elsewhere."""
+        self._message_units = (self._kind.start_seconds, self._kind.start_seconds, 2 * per_byte)
+        """The estimated seconds of sending or receiving a message, of a piece of it, and of a byte."""
+        self.around_nanoseconds = self._single(ITERATION) or 0
+        """The measured time of an iteration before its first instruction and after its last one."""
+        self.notice_nanoseconds = self._single(NOTICED)
+        """The measured time until a thread notices that a message has come; None if none did."""
         wakes = self.measured.wakes
         self.wake_nanoseconds = round(wakes.seconds * NANOSECONDS) if wakes.count else None
         """The measured time that threads take to wake; None if none did."""
@@ -190,13 +225,19 @@ class ProfiledTimes:
         """Return the nanoseconds of a transfer and their source; 0 if they follow from the links."""
         if kind not in self.measured.kinds:
             return 0, "estimated"
-        return self._look_up(kind, sizes, amounts, self._transfer_units)
+        units = self._message_units if kind in MESSAGE_KINDS else self._transfer_units
+        return self._look_up(kind, sizes, amounts, units)
 
     def transfer_units(self, kind: str) -> UnitTimes | None:
         """Return the seconds of a piece of a kind of transfers, of a byte that is touched, and of a byte from
         elsewhere; None if no transfer of that kind was measured.
         """
         return self._fitted(kind, self._transfer_units) if kind in self.measured.kinds else None
+
+    def _single(self, kind: str) -> int | None:
+        """Return the measured time of a kind that has no sizes; None if there is none."""
+        found = self.measured.kinds.get(kind, {}).get(())
+        return None if found is None else _nanoseconds(found.seconds)
 
     def _units_of(self, operation: Operation, work: BoxWork) -> tuple[float, float, float]:
         """Return the estimated seconds of a start, an operation and a byte."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from ..machines.machine import Machine
-from ..programs.program import Lane
+from ..programs.process_programs import Helper
+from ..programs.program import BufferKind, Lane
 from .times import NANOSECONDS
 
 Integers = npt.NDArray[np.int64]
@@ -21,10 +23,22 @@ class Ways:
     Each way that is used has a number.
     """
 
-    def __init__(self, machine: Machine, workers: int, wake_nanoseconds: int | None = None) -> None:
-        """`wake_nanoseconds` is the measured time that threads take to wake; None for that of the devices."""
+    def __init__(
+        self,
+        machine: Machine,
+        workers: int,
+        wake_nanoseconds: int | None = None,
+        notice_nanoseconds: int | None = None,
+        helpers: Sequence[Helper] = (),
+    ) -> None:
+        """`wake_nanoseconds` is the measured time that threads take to wake; None for that of the devices.
+
+        `notice_nanoseconds` is the measured time until a thread notices a message; None for that to wake.
+        `helpers` move messages between processes, one on each device, and are numbered after the workers.
+        """
         self._machine = machine
-        self._devices = machine.devices_of(workers)
+        self._devices = [*machine.devices_of(workers), *(helper.process for helper in helpers)]
+        self._workers = workers
         self.kinds = [machine.kind(device) for device in self._devices]
         """The kind of each worker's device."""
         self.lanes: list[tuple[int, ...]] = []
@@ -37,26 +51,32 @@ class Ways:
         """The nanoseconds that each worker's device takes to wake."""
         if wake_nanoseconds is not None:
             self.wakes[:] = wake_nanoseconds
+        for number, helper in enumerate(helpers, workers):
+            if helper.part is BufferKind.CARRIED:
+                self.wakes[number] = 0
+            if helper.part is BufferKind.RECEIVED and notice_nanoseconds is not None:
+                self.wakes[number] = notice_nanoseconds
         firsts: dict[int, int] = {}
         runners = [
             [firsts.setdefault(device, worker) * len(Lane)] * len(Lane)
-            if self.kinds[worker].in_turn
+            if self.kinds[worker].in_turn and worker < workers
             else [worker * len(Lane) + lane for lane in Lane]
             for worker, device in enumerate(self._devices)
         ]
         self.runners = np.array(runners, np.int64)
         """`[worker, lane]`: what runs a worker's instructions, a lane of its own or a device that serves its
-        workers in turn.
+        workers in turn. Helpers have lanes of their own.
         """
         self._numbers: dict[tuple[int, int], int] = {}
         self._lane_numbers: dict[str, int] = {}
-        counts = Counter(self._devices)
+        counts = Counter(self._devices[:workers])
         shared = {
             device: self._way((f"{machine.devices[device]} compute",), 0.0, 0.0)
             for device in counts
             if counts[device] > 1
         }
-        self.computing = np.array([shared.get(device, _NONE) for device in self._devices], np.int64)
+        of_workers = [shared.get(device, _NONE) for device in self._devices[:workers]]
+        self.computing = np.array([*of_workers, *([_NONE] * len(helpers))], np.int64)
         """The way of each worker's computations; _NONE if it has a device of its own."""
 
     @property
@@ -86,7 +106,7 @@ class Ways:
         else:
             path = self._machine.path(here, there)
             lanes, latency, per_byte = path.lanes, path.latency_seconds, 1 / path.bytes_per_second
-        if self.kinds[reader].in_turn:
+        if self.kinds[reader].in_turn and reader < self._workers:
             lanes = (f"{self._machine.devices[there]} copies",)
         number = self._way(lanes, latency, per_byte)
         self._numbers[source, reader] = number

@@ -45,6 +45,9 @@ class DryMachine:
         self.used_bytes[worker] += -(-nbytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
         return (worker + 1) * WORKER_BYTES + start
 
+    def pinned(self, nbytes: int) -> Bytes:
+        return np.zeros(nbytes, np.uint8)
+
     def reaches(self, worker: int, other: int) -> bool:
         return True
 
@@ -64,6 +67,9 @@ class DryMachine:
         issue()
 
     def launch(self, graph: Graph) -> None:
+        pass
+
+    def finish(self, worker: int, event: Event) -> None:
         pass
 
     def synchronize(self) -> None:

@@ -74,8 +74,16 @@ class Rewrite:
     by_arrival: bool = False
     """Whether the gradient of each replica is applied by itself, in the order in which they arrive."""
 
+    masked: bool = False
+    """Whether lookups in the parameter are sums of masked rows; its gradient is not rewritten then."""
+
     def __post_init__(self) -> None:
-        """Raise GraphError for a negative delay, and for gradients by arrival that are encoded or delayed."""
+        """Raise GraphError for a negative delay, and for gradients by arrival that are encoded or delayed.
+
+        Also raise it for masked lookups together with a rewrite of the gradient.
+        """
+        if self.masked and (self.of_samples or self.delay):
+            raise GraphError("lookups are masked, or a gradient is rewritten, but not both; leave out one")
         if self.delay < 0:
             raise GraphError(f"a gradient cannot be delayed by {self.delay} iterations; use 0 or more")
         if self.by_arrival and (self.delay or self.encoder is not None or self.parts is not None):

@@ -1,4 +1,4 @@
-"""Rewrite the gradients of a training graph: one pure function from graph to graph."""
+"""Rewrite the gradients of a training graph, and its lookups: one pure function from graph to graph."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from .delays import delayed
 from .edit import GraphEdit
 from .encoders import Cast, Encoder, PowerSgd, Rewrite, TopK
 from .gradients import UpdatingGradient, gradient_of, updating_gradients
+from .masked_lookups import mask_lookups
 from .parts import rewritten_parts
 from .power_sgd import exchange_factors
 from .pulled import pulled_tensor
@@ -43,6 +44,9 @@ def rewritten(
     for variable, rewrite in rewrites.items():
         if variable not in parameters:
             raise GraphError(f"the graph has no parameter {variable!r}{alternatives(variable, parameters)}")
+        if rewrite.masked:
+            mask_lookups(edit, parameters[variable])
+            continue
         gradient = gradient_of(graph, gradients, variable)
         if rewrite.by_arrival and order is not None:
             applied = local.of(gradient.tensor)

@@ -29,6 +29,7 @@ from functools import cached_property
 
 from ...analyzer.indices.region import Region
 from ...dataflow.graph import Graph, Operation
+from ...programs.gathering import gather
 from ...programs.program import (
     Buffer,
     BufferKind,
@@ -57,7 +58,8 @@ def lower(graph: Graph, plan: Plan, movements: Movements | None = None) -> Parti
     """Make the programs that run `graph` as `plan` says.
 
     `planned_bytes` are counted from the pieces and equal `plan.cost_bytes`. Plans with the same factors may
-    share `movements`, of which each is then found once. Raises PlanError if the plan is not for this graph.
+    share `movements`, of which each is then found once. Raises PlanError if the plan is not for this graph,
+    and ProgramError if tensors that are to be collected together cannot wait for each other.
     """
     lowering = Lowering(PlanRegions(graph, plan, movements or Movements(plan.workers, plan.factors)))
     homes = tuple([lowering.home(tensor.index) for tensor in graph.tensors])
@@ -69,7 +71,8 @@ def lower(graph: Graph, plan: Plan, movements: Movements | None = None) -> Parti
             zip(lowering.buffers, lowering.instructions, strict=True)
         )
     )
-    return PartitionedGraph(graph, plan.workers, programs, homes, lowering.planned_bytes)
+    lowered = PartitionedGraph(graph, plan.workers, programs, homes, lowering.planned_bytes)
+    return gather(lowered, plan.groups(graph)) if plan.together else lowered
 
 
 class PlanRegions:

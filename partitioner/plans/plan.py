@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 
 from ...dataflow.graph import Graph
@@ -13,6 +13,7 @@ from ...errors import GraphError, PlanError
 from ...machines.machine import WORKER_LIMIT
 from ...support.checked_argument import path_of
 from ...support.notebook_display import NotebookDisplay
+from ...support.wording import alternatives
 from ..costs.movement import Movements
 from ..costs.plan_bytes import Contribution, KnownCounts, count, count_bytes
 from ..layouts.copies import ReadCopy, versions_read
@@ -194,12 +195,19 @@ class Plan(PlanRecord, NotebookDisplay):
             )
         if self.rewrites and graph.fingerprint != self.fingerprint:
             raise PlanError(
-                f"the plan is for graph {graph.name!r} with other gradients of {next(iter(self.rewrites))!r} "
-                f"({len(self.rewrites)} in all); use tofu.sync.rewrite(graph, plan.workers, plan), or "
-                "partition it again if this is the rewritten one"
+                f"the plan is for graph {graph.name!r} with other gradients or lookups of "
+                f"{next(iter(self.rewrites))!r} ({len(self.rewrites)} in all); use "
+                "tofu.sync.rewrite(graph, plan.workers, plan), or partition it again if this is the "
+                "rewritten one"
             )
         _check_names("tensor", self.layouts, (tensor.name for tensor in graph.tensors))
         _check_names("operation", self.strategies, (operation.name for operation in graph.operations))
+        for name in chain.from_iterable(self.together):
+            if name not in self.layouts:
+                raise PlanError(
+                    f"tensor {name!r} is to be collected together with others, but the plan has no tensor of "
+                    f"that name{alternatives(name, list(self.layouts))}"
+                )
         actual = graph.fingerprint
         if actual != self.fingerprint:
             raise PlanError(
@@ -207,6 +215,11 @@ class Plan(PlanRecord, NotebookDisplay):
                 f"{graph.name!r} has {actual[:16]}: shapes, attributes or the optimizer's settings differ; "
                 "partition it again"
             )
+
+    def groups(self, graph: Graph) -> list[list[int]]:
+        """Return the tensors that are collected together, by number."""
+        numbers = {tensor.name: tensor.index for tensor in graph.tensors}
+        return [[numbers[name] for name in group] for group in self.together]
 
     def _check_costs(self, totals: list[int]) -> None:
         recounted = tuple(after - before for before, after in pairwise(totals))

@@ -103,6 +103,8 @@ def encode_plan(plan: PlanRecord) -> str:
         head["merged"] = True
     if plan.rewrites:
         head["rewrites"] = {name: encode_rewrite(each) for name, each in plan.rewrites.items()}
+    if plan.together:
+        head["together"] = plan.together
     if plan.source is not None:
         head["source"] = dataclasses.asdict(plan.source)
     if plan.written_order is not None:
@@ -154,6 +156,7 @@ def decode_record(data: bytes, make: type[P]) -> P:
         "sampling",
         "step_seconds",
         "rewrites",
+        "together",
         "merged",
         *(("order", "copies") if version == 2 else ()),
     )
@@ -196,6 +199,7 @@ def decode_record(data: bytes, make: type[P]) -> P:
         step_seconds=_seconds(head["step_seconds"]) if "step_seconds" in head else None,
         sampling=_sampling(head["sampling"]) if "sampling" in head else None,
         rewrites=_rewrites(head.get("rewrites", {})),
+        together=_together(head.get("together", [])),
         merged=typed(head.get("merged", False), bool, "merged"),
         unproven=tuple(
             _unproven(step, len(factors), f"unproven[{i}]")
@@ -237,6 +241,14 @@ def _rewrites(value: object) -> dict[str, Rewrite]:
     listed = typed_object(value, "rewrites")
     place = DocumentPlace("rewrites")
     return {name: decode_planned(entry, place.item(name)) for name, entry in listed.items()}
+
+
+def _together(value: object) -> tuple[tuple[str, ...], ...]:
+    return tuple(
+        tuple(typed(name, str, f"{place}[{j}]") for j, name in enumerate(typed(group, list, place)))
+        for i, group in enumerate(typed(value, list, "together"))
+        for place in (f"together[{i}]",)
+    )
 
 
 def _space(value: object) -> Space:

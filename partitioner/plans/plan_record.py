@@ -93,6 +93,9 @@ class PlanRecord:
     rewrites: Mapping[str, Rewrite] = field(default_factory=dict)
     """The rewrites of the gradients of parameters, by name: the plan is for the graph that has them."""
 
+    together: tuple[tuple[str, ...], ...] = ()
+    """Groups of tensors that are collected together: their transfers wait for each other in programs."""
+
     merged: bool = False
     """Whether it is for the graph with merged operations, see `dataflow.merging`, before any rewrites."""
 

@@ -13,7 +13,10 @@ from ...support.strict_documents import expect_keys, number_between, typed, type
 from ...support.wording import alternatives
 
 ENTRIES = ("encode", "delay")
-"""The entries that people write; plan files have `parts` and `by_arrival` as well."""
+"""The entries that people write; plan files have `parts` and flags as well."""
+
+FLAGS = ("by_arrival", "masked")
+"""The rewrites that stand alone."""
 
 DELAY_LIMIT = 1024
 """The longest delay that a file may ask for: every iteration of it keeps a gradient in memory."""
@@ -36,8 +39,7 @@ def encode_rewrite(rewrite: Rewrite) -> dict[str, object]:
         listed = [encode_rewrite(each) for each in rewrite.parts.rewrites]
         axis, bounds = rewrite.parts.axis, list(rewrite.parts.bounds)
         entries["parts"] = {"axis": axis, "bounds": bounds, "rewrites": listed}
-    if rewrite.by_arrival:
-        entries["by_arrival"] = True
+    entries |= {flag: True for flag in FLAGS if getattr(rewrite, flag)}
     return entries
 
 
@@ -51,12 +53,13 @@ def decode_rewrite(entries: Mapping[str, object], place: DocumentPlace) -> Rewri
 def decode_planned(value: object, place: DocumentPlace) -> Rewrite:
     """Read the rewrite of a plan. Raises PlanError naming the entry that is wrong."""
     entries = typed_object(value, place)
-    expect_keys(entries, (), place, (*ENTRIES, "parts", "by_arrival"))
+    expect_keys(entries, (), place, (*ENTRIES, "parts", *FLAGS))
     rewrite = decode_rewrite(entries, place)
-    if typed(entries.get("by_arrival", False), bool, place.key("by_arrival")):
-        if len(entries) > 1:
-            raise PlanError(f"{place.key('by_arrival')} stands next to other entries; leave them out")
-        return Rewrite(by_arrival=True)
+    for flag in FLAGS:
+        if typed(entries.get(flag, False), bool, place.key(flag)):
+            if len(entries) > 1:
+                raise PlanError(f"{place.key(flag)} stands next to other entries; leave them out")
+            return Rewrite(by_arrival=flag == "by_arrival", masked=flag == "masked")
     if "parts" not in entries:
         return rewrite
     return replace(rewrite, parts=_parts(entries["parts"], place.key("parts")))

@@ -106,6 +106,9 @@ class Cards:
             )
         return cards
 
+    def work(self, program: PartitionedGraph) -> ProgramWork:
+        return ProgramWork.of(program)
+
     def times(
         self, program: PartitionedGraph, work: ProgramWork, rounds: int, machine: Machine
     ) -> ProgramTimes:

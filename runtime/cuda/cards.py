@@ -34,3 +34,12 @@ def shared(workers: int) -> list[Context]:
     """
     count = min(require_cards(), workers)
     return [gpu(worker * count // workers) for worker in range(workers)]
+
+
+def own_cards(number: int, processes: int, workers: int) -> tuple[int, ...]:
+    """Return the cards of one process's workers, if all processes of this machine have as many.
+
+    They are shared as the workers of one process share them. Raises ExecutionError if there is no card.
+    """
+    every = shared(processes * workers)
+    return tuple(each.device_id for each in every[number * workers : (number + 1) * workers])

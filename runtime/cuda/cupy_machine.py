@@ -10,12 +10,19 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from ...errors import ExecutionError
-from ...operators.cuda.launch.commands import Command, Convolution, KernelLaunch, MatrixProduct, MemoryCopy
+from ...operators.cuda.launch.commands import (
+    Command,
+    Convolution,
+    Exchange,
+    KernelLaunch,
+    MatrixProduct,
+    MemoryCopy,
+)
 from ...operators.cuda.vendor.libraries import library
 from ...operators.emit.kernel import OPTIONS
 from ...programs.program import Lane
@@ -34,23 +41,46 @@ _ABANDONED: list[Any] = []
 """Memory that hanging streams may still use: freeing it would wait for them for ever."""
 
 
+class Communicator(Protocol):
+    """Moves messages between the cards of processes."""
+
+    def exchange(self, messages: Exchange, stream: int) -> None:
+        """Put messages into the stream with this pointer, whose card is the current one."""
+        ...
+
+    def check(self) -> None:
+        """Raise ExecutionError if messages cannot arrive any more."""
+        ...
+
+
 class CupyMachine:
     """Worker `i` runs on card `cards[i]`, each of its lanes in a separate stream.
 
     If `tf32`, products and convolutions of float32 may round their factors to TF32. An iteration that does
-    not end is abandoned after `watchdog_seconds`. Raises ExecutionError for a card that does not exist, and
-    if CuPy is missing.
+    not end is abandoned after `watchdog_seconds`. `names` are the workers in errors. A `communicator` moves
+    messages to the cards of other processes. Raises ExecutionError for a card that does not exist, and if
+    CuPy is missing.
 
     Every access to memory goes into a worker's stream, because these streams do not wait for CUDA's default
     one.
     """
 
-    def __init__(self, cards: Sequence[int], *, tf32: bool = False, watchdog_seconds: float = 600.0) -> None:
+    def __init__(
+        self,
+        cards: Sequence[int],
+        *,
+        tf32: bool = False,
+        watchdog_seconds: float = 600.0,
+        names: Sequence[str] | None = None,
+        communicator: Communicator | None = None,
+    ) -> None:
         self._cupy = library("cupy", "a GPU")
         self._cuda = self._cupy.cuda
         self._runtime = self._cuda.runtime
         self._cards = tuple(cards)
         self._watchdog_seconds = watchdog_seconds
+        self._communicator = communicator
+        self._names = names or [f"worker {worker}" for worker in range(len(self._cards))]
         self._blocks: list[Any] = []
         self._modules: dict[str, Any] = {}
         self._functions: dict[tuple[int, str], Any] = {}
@@ -82,7 +112,7 @@ class CupyMachine:
             with self._errors():
                 free, total = self._on(card, self._runtime.memGetInfo)
             if needed > free:
-                named = f"worker {own[0]}" if len(own) == 1 else f"workers {', '.join(map(str, own))}"
+                named = ", ".join(self._names[worker] for worker in own if nbytes[worker])
                 raise ExecutionError(
                     f"gpu({card}) has {free:,} of {total:,} bytes left, but the arenas of {named} take "
                     f"{needed:,}; use more cards or a smaller batch"
@@ -104,9 +134,19 @@ class CupyMachine:
                 self._runtime.memsetAsync(block.ptr, 0, max(nbytes, 1), stream.ptr)
                 stream.synchronize()
         except ExecutionError as error:
-            raise ExecutionError(f"worker {worker}: {nbytes:,} bytes of gpu({card}): {error}") from error
+            raise ExecutionError(
+                f"{self._names[worker]}: {nbytes:,} bytes of gpu({card}): {error}"
+            ) from error
         self._blocks.append(block)
         return int(block.ptr)
+
+    def pinned(self, nbytes: int) -> Bytes:
+        with self._errors():
+            block = self._cuda.PinnedMemory(max(nbytes, 1), self._runtime.hostAllocPortable)
+        self._blocks.append(block)
+        memory: Bytes = np.frombuffer(self._cuda.PinnedMemoryPointer(block, 0), np.uint8, nbytes)
+        memory[...] = 0
+        return memory
 
     def reaches(self, worker: int, other: int) -> bool:
         return (self._cards[worker], self._cards[other]) in self._access
@@ -150,6 +190,9 @@ class CupyMachine:
                     self._libraries.multiply(worker, command)
                 case Convolution():
                     self._libraries.convolve(worker, command)
+                case Exchange():
+                    assert self._communicator is not None, "messages between cards need a communicator"
+                    self._communicator.exchange(command, stream.ptr)
 
     def record(self, worker: int, lane: Lane = Lane.COMPUTE, *, timed: bool = False) -> Event:
         with self._errors(), self._current(worker):
@@ -184,21 +227,39 @@ class CupyMachine:
         with self._errors(), self._current(0):
             graph.launch(self._streams[0][Lane.COMPUTE])
 
+    def finish(self, worker: int, event: Event) -> None:
+        self._poll(worker, lambda: bool(event.done), time.monotonic())
+
     def synchronize(self) -> None:
-        with self._errors():
-            begun = time.monotonic()
-            for worker, lane in self._lanes():
-                with self._current(worker):
-                    while not self._streams[worker][lane].done:
-                        waited = time.monotonic() - begun
-                        if waited > self._watchdog_seconds:
-                            self._stuck = True
-                            raise ExecutionError(
-                                f"no progress for {self._watchdog_seconds:g} s: worker {worker} on "
-                                f"gpu({self._cards[worker]}) has not finished"
-                            )
-                        if waited > BUSY_SECONDS:
-                            time.sleep(PAUSE_SECONDS)
+        begun = time.monotonic()
+        for worker, lane in self._lanes():
+            stream = self._streams[worker][lane]
+            self._poll(worker, lambda stream=stream: bool(stream.done), begun)  # type: ignore[misc]
+        self._check_communicator()  # streams also end if messages are given up
+
+    def _poll(self, worker: int, done: Callable[[], bool], begun: float) -> None:
+        """Wait until a worker's card has done something."""
+        with self._errors(), self._current(worker):
+            while not done():
+                waited = time.monotonic() - begun
+                self._check_communicator()
+                if waited > self._watchdog_seconds:
+                    self._stuck = True
+                    raise ExecutionError(
+                        f"no progress for {self._watchdog_seconds:g} s: {self._names[worker]} on "
+                        f"gpu({self._cards[worker]}) has not finished"
+                    )
+                if waited > BUSY_SECONDS:
+                    time.sleep(PAUSE_SECONDS)
+
+    def _check_communicator(self) -> None:
+        """Raise ExecutionError if messages fail, and give up what still waits for them."""
+        if self._communicator is not None:
+            try:
+                self._communicator.check()
+            except ExecutionError:
+                self._stuck = True
+                raise
 
     def close(self) -> None:
         """Release all memory, unless the watchdog gave up: CUDA would wait for the streams' end."""

@@ -91,7 +91,7 @@ class Inspection:
 
 def inspect(measure: bool = True) -> Inspection:
     """Look at everything; a missing part is not an error. `measure` copies between all pairs of cards."""
-    parts = [_package("cupy", "CuPy"), _package("cudnn", "cuDNN front end"), _cublas()]
+    parts = components()
     driver, cards, remedy = _cards()
     parts.insert(0, Component("NVIDIA driver", driver, *(() if driver else ("was not found", remedy))))
     reaches: tuple[tuple[bool, ...], ...] = ()
@@ -105,6 +105,11 @@ def inspect(measure: bool = True) -> Inspection:
         finally:
             machine.close()
     return Inspection(os.cpu_count() or 1, tuple(parts), cards, reaches, bandwidth)
+
+
+def components() -> list[Component]:
+    """Look for the packages and libraries."""
+    return [_package("cupy", "CuPy"), _package("cudnn", "cuDNN front end"), _cublas()]
 
 
 def copy_bandwidth(

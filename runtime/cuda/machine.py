@@ -46,6 +46,10 @@ class CudaMachine(Protocol):
         """Allocate zeroed memory of a worker, held until `close`; return its address."""
         ...
 
+    def pinned(self, nbytes: int) -> Bytes:
+        """Allocate memory of the host, held until `close`, that all cards reach at its address."""
+        ...
+
     def reaches(self, worker: int, other: int) -> bool:
         """Tell whether a worker's kernels can read another worker's memory."""
         ...
@@ -79,6 +83,10 @@ class CudaMachine(Protocol):
 
     def launch(self, graph: Graph) -> None:
         """Run a captured graph."""
+        ...
+
+    def finish(self, worker: int, event: Event) -> None:
+        """Wait until an event of a worker has happened. Safe in any thread."""
         ...
 
     def synchronize(self) -> None:

@@ -6,10 +6,8 @@ instruction has been prepared. Instructions that took scratch are then prepared 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
-from typing import assert_never
 
 from ...dataflow.graph import Graph
 from ...operators.cuda.compute import compute
@@ -34,6 +32,7 @@ from ..buffer_views import BufferViews
 from ..preparation import errors_named
 from .machine import CudaMachine
 from .peer_copies import stage
+from .seats import Seats
 
 Views = Sequence[Sequence[DeviceView]]
 
@@ -45,8 +44,8 @@ class PreparedCommands:
     commands: Sequence[tuple[Command, ...]]
     """The commands of each instruction."""
 
-    fetched_bytes: int
-    """The bytes that they fetch from other workers."""
+    fetched_bytes: Sequence[int]
+    """The bytes that each instruction fetches from other workers."""
 
     scratch_bytes: int
     """The scratch of both lanes."""
@@ -64,6 +63,10 @@ class PreparedCommands:
     def workspace_bytes(self) -> int:
         """Count the bytes besides the arena."""
         return self.scratch_bytes + len(self.flagged) * FLAG_BYTES
+
+
+NOTHING = PreparedCommands((), (), 0, ())
+"""The commands of a worker without instructions."""
 
 
 def arena_views(
@@ -90,94 +93,124 @@ def overflows(graph: Graph, operation: int) -> bool:
 
 
 def prepare(
-    partitioned: PartitionedGraph, views: Views, worker: int, machine: CudaMachine
+    placed: BufferViews[DeviceView],
+    worker: int,
+    machine: CudaMachine,
+    seats: Seats,
+    groups: Sequence[Sequence[int]],
 ) -> PreparedCommands:
-    """Prepare one worker's commands; `views[worker][buffer]` are all workers' buffers.
+    """Prepare one worker's commands on all workers' buffers.
 
-    Scratch and flags are allocated together. Raises ExecutionError that names the worker and the operation if
-    a kernel cannot be prepared.
+    `seats` are the machine's workers of all workers, `groups` the instructions that are issued together: the
+    commands of all are those of the first one. Scratch and flags are allocated together. Raises
+    ExecutionError that names the worker and the operation if a kernel cannot be prepared.
     """
-    return _Preparation(partitioned, views, worker, machine).run()
+    return _Preparation(placed, worker, machine, seats, groups).run()
 
 
 class _Preparation:
     def __init__(
-        self, partitioned: PartitionedGraph, views: Views, worker: int, machine: CudaMachine
+        self,
+        placed: BufferViews[DeviceView],
+        worker: int,
+        machine: CudaMachine,
+        seats: Seats,
+        groups: Sequence[Sequence[int]],
     ) -> None:
-        self._partitioned = partitioned
-        self._placed = BufferViews(partitioned, views)
+        self._partitioned = placed.partitioned
+        self._placed = placed
         self._worker = worker
         self._machine = machine
+        self._seats = seats
+        self._groups = groups
 
     def run(self) -> PreparedCommands:
-        lanes = list(map(lane_of, self._partitioned.programs[self._worker].instructions))
-        commands: list[tuple[Command, ...]] = []
+        instructions = self._partitioned.programs[self._worker].instructions
+        lanes = list(map(lane_of, instructions))
+        commands: list[tuple[Command, ...]] = [()] * len(instructions)
         flagged: list[int] = []
-        again: list[int] = []
+        again: list[Sequence[int]] = []
         needs = [0] * len(Lane)
-        for index, lane in enumerate(lanes):
-            own = DeviceWorkspace()
-            commands.append(self._commands(index, own))
+        for group in self._groups:
+            first, own = group[0], DeviceWorkspace()
+            commands[first] = self._commands(group, own)
             if own.used_bytes or own.flag_count:
-                again.append(index)
-            needs[lane] = max(needs[lane], own.used_bytes)
-            flagged += [index] * own.flag_count
+                again.append(group)
+            needs[lanes[first]] = max(needs[lanes[first]], own.used_bytes)
+            flagged += [first] * own.flag_count
         scratch = sum(needs)
         prepared = PreparedCommands(commands, self._fetched_bytes(), scratch, tuple(flagged))
         if again:
-            address = self._machine.allocate(self._worker, prepared.workspace_bytes)
+            address = self._machine.allocate(self._seats.number(self._worker), prepared.workspace_bytes)
             flags = address + scratch
             workspace = DeviceWorkspace(address, flags)
-            for index in again:
-                workspace.restart(address + sum(needs[: lanes[index]]))
-                commands[index] = self._commands(index, workspace)
+            for group in again:
+                workspace.restart(address + sum(needs[: lanes[group[0]]]))
+                commands[group[0]] = self._commands(group, workspace)
             prepared = replace(prepared, flags=flags)
         return prepared
 
-    def _commands(self, index: int, workspace: DeviceWorkspace) -> tuple[Command, ...]:
-        with errors_named(self._partitioned, self._worker, index):
-            return self._bound(self._partitioned.programs[self._worker].instructions[index], workspace)
+    def _commands(self, group: Sequence[int], workspace: DeviceWorkspace) -> tuple[Command, ...]:
+        first, *others = group
+        instructions = self._partitioned.programs[self._worker].instructions
+        with errors_named(self._partitioned, self._worker, first):
+            if others:
+                return self._transfers([instructions[index] for index in group], workspace)
+            return self._bound(instructions[first], workspace)
 
     def _bound(self, instruction: Instruction, workspace: DeviceWorkspace) -> tuple[Command, ...]:
         match instruction:
-            case MultiFetch():
-                staged, pairs = self._pairs(instruction.target, instruction.pieces, workspace)
-                return (*staged, *transfers.fetch(pairs))
-            case Reduce():
-                parts = [self._pairs(instruction.target, part, workspace) for part in instruction.parts]
-                staged = tuple(chain.from_iterable(copies for copies, _ in parts))
-                return (*staged, *transfers.reduce(instruction.reducer, [pairs for _, pairs in parts]))
             case Compute():
                 finite = overflows(self._partitioned.graph, instruction.operation)
                 return compute(
                     self._placed.call(self._worker, instruction), workspace, self._asked, finite=finite
                 )
             case _:
-                assert_never(instruction)
+                return self._transfers([instruction], workspace)
+
+    def _transfers(
+        self, instructions: Iterable[Instruction], workspace: DeviceWorkspace
+    ) -> tuple[Command, ...]:
+        """Return the commands of transfers, of which none touches what another one writes."""
+        staged: list[Command] = []
+        fetched: list[Pair] = []
+        reductions: list[transfers.Reduction] = []
+        for instruction in instructions:
+            match instruction:
+                case MultiFetch():
+                    fetched += self._pairs(instruction.target, instruction.pieces, workspace, staged)
+                case Reduce():
+                    parts = [
+                        self._pairs(instruction.target, part, workspace, staged) for part in instruction.parts
+                    ]
+                    reductions.append((instruction.reducer, parts))
+                case _:
+                    raise AssertionError("only transfers are issued together")
+        return (*staged, *transfers.fetch(fetched), *transfers.reduce_all(reductions))
 
     def _pairs(
-        self, target: int, pieces: tuple[Piece, ...], workspace: DeviceWorkspace
-    ) -> tuple[tuple[Command, ...], list[Pair]]:
-        """Return the pairs of views to copy; unreachable memory is first copied into scratch."""
-        copies: list[Command] = []
+        self, target: int, pieces: tuple[Piece, ...], workspace: DeviceWorkspace, staged: list[Command]
+    ) -> list[Pair]:
+        """Return the pairs of views to copy; `staged` copies unreachable memory into scratch before that."""
         pairs: list[Pair] = []
         for piece in pieces:
             source = self._placed.part(piece.worker, piece.buffer, piece.region)
-            if not self._machine.reaches(self._worker, piece.worker):
-                staged, source = stage(source, workspace)
-                copies += staged
+            if not self._seats.reaches(self._machine, self._worker, piece.worker):
+                copies, source = stage(source, workspace)
+                staged += copies
             pairs.append((source, self._placed.part(self._worker, target, piece.region)))
-        return tuple(copies), pairs
+        return pairs
 
     def _asked(self, command: Convolution) -> int:
-        return self._machine.scratch_bytes(self._worker, command)
+        return self._machine.scratch_bytes(self._seats.number(self._worker), command)
 
-    def _fetched_bytes(self) -> int:
-        """Count the bytes that other workers send to this one, by the pieces of its instructions."""
-        instructions = self._partitioned.programs[self._worker].instructions
-        moved = chain.from_iterable(map(transferred, instructions))
-        return sum(
-            self._placed.part(piece.worker, piece.buffer, piece.region).nbytes
-            for piece in moved
-            if piece.worker != self._worker
-        )
+    def _fetched_bytes(self) -> list[int]:
+        """Count the bytes that each instruction gets from other workers, by its pieces."""
+        return [
+            sum(
+                self._placed.part(piece.worker, piece.buffer, piece.region).nbytes
+                for piece in transferred(instruction)
+                if piece.worker != self._worker
+            )
+            for instruction in self._partitioned.programs[self._worker].instructions
+        ]

@@ -165,15 +165,15 @@ class Control:
             self._send(link, packed)
         return gathered
 
-    def failed(self, reason: str, suspect: int | None = None) -> str:
+    def failed(self, reason: str, suspected: bool = False) -> str:
         """Tell all processes that this one cannot go on; return the verdict.
 
-        If there is a suspect, another process probably was lost, and the first process may know more.
+        If `suspected`, another process probably was lost, and the first process may know more.
         """
         if self._verdict is None and self._number:
             with contextlib.suppress(OSError):
                 self._links[0].send(FrameKind.REPORT, reason.encode(), GRACE_SECONDS)
-        if self._number or suspect is not None:
+        if self._number or suspected:
             with self._news:
                 self._news.wait_for(lambda: self._verdict is not None, GRACE_SECONDS)
         self._judge(reason)

@@ -1,4 +1,4 @@
-"""The engine of one process among several: the NumPy engine, with messages to the others.
+"""The engine of one process among several: that of its own workers, with messages to the others.
 
 All processes call the same methods in the same order. An iteration ends in all of them or in none.
 """
@@ -6,7 +6,7 @@ All processes call the same methods in the same order. An iteration ends in all 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -16,15 +16,12 @@ from ...dataflow.element_types import storage_type
 from ...errors import ExecutionError
 from ...operators.kernels.kernel import Array
 from ...programs.memory import MemoryPlan
+from ...programs.process_messages import messages_of
 from ...programs.program import Held, PartitionedGraph
-from ...programs.schedule import schedule
 from ..checkpoint_file import content
-from ..engine import Watch
-from ..numpy_engine import NumpyEngine
-from .messages import messages_of
-from .process_view import process_view
+from .own_workers import OwnWorkers
+from .process_view import ProcessView, process_view
 from .transport import LinkLost, Transport
-from .wire import Wire
 
 
 class Together(Protocol):
@@ -52,7 +49,7 @@ class Together(Protocol):
 class DistributedEngine:
     """Runs the workers of this process, one iteration per call of `run`.
 
-    `threads` is the number of threads besides those that send and receive.
+    `own` makes them from the programs of this process.
     """
 
     def __init__(
@@ -60,28 +57,14 @@ class DistributedEngine:
         partitioned: PartitionedGraph,
         memory: MemoryPlan,
         processes: Together,
-        *,
-        watch: Watch,
-        threads: int | None = None,
+        own: Callable[[ProcessView], OwnWorkers],
     ) -> None:
         self._partitioned = partitioned
         self._processes = processes
         messages = messages_of(partitioned, processes.places)
         view = process_view(partitioned, memory, messages, processes.places, processes.number)
-        self._wire = Wire(view, processes.transport)
-        waits = schedule(view.partitioned, view.memory)
-        self._engine = NumpyEngine(
-            view.partitioned,
-            view.memory,
-            waits,
-            watch=watch,
-            threads=threads,
-            stand_ins=self._wire,
-            sharing=processes.local_count,
-        )
-        # the number of threads of a product can change its bits, so it is the same everywhere
-        said = processes.exchange("count threads", b"%d" % self._engine.kernel_threads)
-        self._engine.kernel_threads = min(map(int, said))
+        made = own(view)
+        self._engine, self._messages = made.engine, made.messages
         self.local = view.local
         self.iterations = 0
         self._homes = {held: homes for homes in partitioned.homes for held in homes}
@@ -111,7 +94,7 @@ class DistributedEngine:
     def workspace_bytes(self) -> tuple[int, ...]:
         """Count the bytes besides each worker's arena.
 
-        Memory for messages counts for the first worker of each process.
+        The memory that messages take there counts for the first worker of each process.
         """
         return self._workspace_bytes
 
@@ -127,8 +110,7 @@ class DistributedEngine:
         lost.
         """
         self._gathered = {}
-        transport = self._processes.transport
-        sent, received = dict(transport.sent_bytes), transport.received_bytes
+        self._messages.begin()
         try:
             self._engine.run(updates)
         except ExecutionError as error:
@@ -139,11 +121,10 @@ class DistributedEngine:
                 ExecutionError(f"process {number} was interrupted in iteration {self.iterations} ({kind})")
             )
             raise
-        received = transport.received_bytes - received
-        self._sent = {other: nbytes - sent[other] for other, nbytes in transport.sent_bytes.items()}
-        self._sent[self._processes.number] = self._engine.fetched_bytes - received
-        crossed = b"%d" % sum(self._sent.values())
-        self._fetched_bytes = sum(map(int, self._processes.exchange("end an iteration", crossed)))
+        crossed = self._messages.crossed(updates)
+        self._sent = {**crossed.sent, self._processes.number: self._engine.fetched_bytes - crossed.received}
+        counted = b"%d" % sum(self._sent.values())
+        self._fetched_bytes = sum(map(int, self._processes.exchange("end an iteration", counted)))
         self.iterations += 1
 
     def write(self, worker: int, buffer: int, values: Array) -> None:
@@ -195,10 +176,13 @@ class DistributedEngine:
             self._gathered = {each: found[self._region(each)] for each in held}
         return process == me
 
-    def first(self, found: str) -> str:
-        """Return the first text that is not empty, of those that all processes found."""
-        said = self._processes.exchange("look for errors", found.encode())
-        return next(filter(None, said), b"").decode()
+    def read_own(self, worker: int, buffer: int) -> Array:
+        """Return the contents of a buffer of this process, valid until the next iteration."""
+        return self._engine.read(worker, buffer)
+
+    def exchange(self, purpose: str, content: bytes) -> list[bytes]:
+        """Return the contents that all processes give for a purpose, by process."""
+        return self._processes.exchange(purpose, content)
 
     def close(self) -> None:
         """End the threads. The engine cannot run again."""
@@ -229,7 +213,7 @@ class DistributedEngine:
     def _all_workspaces(self, own: Sequence[int]) -> tuple[int, ...]:
         """Return the workspaces of all workers, with the memory for messages."""
         counted = {worker: own[worker] for worker in self.local}
-        counted[self.local[0]] += self._wire.nbytes
+        counted[self.local[0]] += self._messages.nbytes
         known: dict[str, int] = {}
         for said in self._processes.exchange("count memory", json.dumps(counted).encode()):
             known |= json.loads(said)

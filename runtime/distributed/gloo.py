@@ -1,34 +1,25 @@
 """Messages over gloo, the transport of torch.distributed for processors.
 
-Nothing can interrupt a wait for gloo, so waits are in threads of their own. If the run ends early they are
-left behind. A wait that ended while the interpreter does would abort the process, so the process then leaves
-without taking the interpreter apart, with the status of a failure.
+Nothing can interrupt a wait for gloo, so waits are in threads of their own, see `waiter`.
 """
 
 from __future__ import annotations
 
-import atexit
-import os
-import sys
-import threading
 from collections.abc import Callable
 from datetime import timedelta
-from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
 
 from ...errors import ExecutionError
-from ..started_threads import start_all
 from .rendezvous import INSTALL
 from .transport import LinkLost
+from .waiter import Left, Waiter
 
 PATIENCE = timedelta(days=30)
 """Gloo's own timeout. Processes that are silent are found by the control connections."""
 
 STORE_SECONDS = 60
-FAILED = 2
-"""The exit status of a process that leaves a wait behind."""
 
 
 class GlooTransport:
@@ -63,78 +54,40 @@ class GlooTransport:
         except RuntimeError as error:
             raise ExecutionError(f"gloo cannot connect the processes: {error}") from error
         self._store = store
-        self._aborted = threading.Event()
-        self._sender = _Waiter("tofu-gloo-send", self._aborted)
-        self._receiver = _Waiter("tofu-gloo-receive", self._aborted)
-        atexit.register(self._leave)
+        self._sender = Waiter("tofu-gloo-send")
+        self._receiver = Waiter("tofu-gloo-receive")
         self.sent_bytes = {other: 0 for other in range(count) if other != number}
         self.received_bytes = 0
 
     def send(self, process: int, number: int, content: memoryview) -> None:
         """Send a message; when this returns, the memory may be written again. Raises LinkLost."""
         tensor = self._as_tensor(np.asarray(content))
-        self._sender.wait(process, lambda: self._group.send([tensor], process, number).wait())
+        self._waited(self._sender, process, lambda: self._group.send([tensor], process, number).wait())
         self.sent_bytes[process] += len(content)
 
     def receive(self, process: int, number: int, into: memoryview) -> None:
         """Receive a message. Raises LinkLost."""
         tensor = self._as_tensor(np.asarray(into))
-        self._receiver.wait(process, lambda: self._group.recv([tensor], process, number).wait())
+        self._waited(self._receiver, process, lambda: self._group.recv([tensor], process, number).wait())
         self.received_bytes += len(into)
 
     def abort(self) -> None:
         """Let everything that waits fail at once."""
-        self._aborted.set()
-        self._sender.wake()
-        self._receiver.wake()
+        self._sender.abort()
+        self._receiver.abort()
 
     def close(self) -> None:
         """Leave the process group to the end of the process."""
         self.abort()
 
-    def _leave(self) -> None:
-        """End the process if a wait was left behind."""
-        if self._sender.busy or self._receiver.busy:
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(FAILED)
-
-
-class _Waiter:
-    """A thread that waits for gloo, one call after the other."""
-
-    def __init__(self, name: str, aborted: threading.Event) -> None:
-        self._aborted = aborted
-        self.busy = False
-        self._calls: SimpleQueue[Callable[[], Any]] = SimpleQueue()
-        self._results: SimpleQueue[Exception | None] = SimpleQueue()
-        start_all([threading.Thread(target=self._serve, name=name, daemon=True)])
-
-    def wait(self, process: int, call: Callable[[], Any]) -> None:
-        """Wait for a call. Raises LinkLost if it fails, or if the transport is aborted."""
-        if self._aborted.is_set():
-            raise LinkLost(process, "the run has ended")
-        self._calls.put(call)
-        problem = self._results.get()
-        if problem is not None or self._aborted.is_set():
-            reason = "the run has ended" if problem is None else f"its connection broke ({_short(problem)})"
-            raise LinkLost(process, reason)
-
-    def wake(self) -> None:
-        """End the wait."""
-        self._results.put(None)
-
-    def _serve(self) -> None:
-        while True:
-            call = self._calls.get()
-            self.busy = True
-            problem: Exception | None = None
-            try:
-                call()
-            except RuntimeError as error:
-                problem = error
-            self.busy = False
-            self._results.put(problem)
+    @staticmethod
+    def _waited(waiter: Waiter, process: int, call: Callable[[], Any]) -> None:
+        try:
+            waiter.wait(call)
+        except Left:
+            raise LinkLost(process, "the run has ended") from None
+        except RuntimeError as problem:
+            raise LinkLost(process, f"its connection broke ({_short(problem)})") from problem
 
 
 def _short(problem: Exception) -> str:

@@ -34,6 +34,9 @@ class Membership:
     local_count: int
     """The number of processes on this machine; 1 if it is not known."""
 
+    local_number: int
+    """The number of this process among those on this machine."""
+
     attempt: int
     """How often the run was started again."""
 
@@ -91,10 +94,10 @@ def join(meeting: Meeting, workers_each: int, timeout_seconds: float, join_secon
                 )
             except (OSError, Refused) as error:
                 reason = f"no connection to {names[process]}: {error}"
-                raise ExecutionError(control.failed(reason, process)) from error
+                raise ExecutionError(control.failed(reason, suspected=True)) from error
         later = range(meeting.number + 1, meeting.count)
         connections |= _accept(listener, token, later, meeting.count, deadline, lambda: control.verdict)
-    own_place = (meeting.number, meeting.local_count, meeting.attempt)
+    own_place = (meeting.number, meeting.local_count, meeting.local_number, meeting.attempt)
     hosts = tuple(each["host"] for each in addresses)
     return Membership(*own_place, names, hosts, control, connections, tuple(reached))
 

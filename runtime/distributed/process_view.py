@@ -8,8 +8,9 @@ engine runs them, and `check_memory` checks both. The stand-in of a process has
 * a `MultiFetch` for every message that is sent to it, which reads the pieces. Its target is empty.
 
 So a stand-in receives in one lane and sends in the other. The tick `t` of the programs becomes `2 t + 1`.
-Messages are received at `2 t`. The memory for receipts is planned like an arena. A receipt may run up to
-`AHEAD` ticks before its message is needed, as far as no memory is taken by others.
+Messages are sent and received at `2 t`: what they carry was written before. The memory for receipts is
+planned like an arena. A receipt may run up to `AHEAD` ticks before its message is needed, as far as no memory
+is taken by others.
 
 Assumes: programs in the order of the clock, messages in the order of `messages_of`.
 """
@@ -23,6 +24,7 @@ import numpy as np
 
 from ...programs.arena import plan_arena
 from ...programs.memory import MemoryPlan
+from ...programs.process_messages import ProcessMessage, redirected
 from ...programs.program import (
     Buffer,
     BufferKind,
@@ -32,9 +34,10 @@ from ...programs.program import (
     PartitionedGraph,
     Piece,
     Program,
-    Reduce,
 )
-from .messages import ProcessMessage
+
+PlacedMessage = tuple[tuple[int, int], ProcessMessage]
+"""The stand-in and index of the instruction that stands for a message, and the message."""
 
 AHEAD = 4
 """The ticks by which the memory of a message is free for it before it is needed."""
@@ -59,6 +62,39 @@ class ProcessView:
     messages: tuple[tuple[ProcessMessage, ...], ...]
     """For each stand-in, the message of each of its instructions."""
 
+    def sent(self) -> list[PlacedMessage]:
+        """List the messages that this process sends, in their order."""
+        return self._of(MultiFetch)
+
+    def received(self) -> list[PlacedMessage]:
+        """List the messages that this process receives, in their order."""
+        return self._of(Compute)
+
+    def place(self, stand_in: int, index: int) -> str:
+        """Describe the message of an instruction, for errors."""
+        message = self.messages[stand_in - self.stand_ins[0]][index]
+        operation = self.partitioned.graph.operations[message.operation].name
+        return (
+            f"message {message.number} of operation '{operation}' from process {message.sender} "
+            f"to {message.receiver}"
+        )
+
+    def offset(self, place: tuple[int, int]) -> int:
+        """Return where a received message lies in the memory of its stand-in."""
+        stand_in, index = place
+        receipt = self.partitioned.programs[stand_in].instructions[index]
+        assert isinstance(receipt, Compute)
+        return self.memory.offsets[stand_in][receipt.outputs[0]]
+
+    def _of(self, kind: type[Instruction]) -> list[PlacedMessage]:
+        found = [
+            ((stand_in, index), message)
+            for stand_in, messages in zip(self.stand_ins, self.messages, strict=True)
+            for index, message in enumerate(messages)
+            if isinstance(self.partitioned.programs[stand_in].instructions[index], kind)
+        ]
+        return sorted(found, key=lambda each: each[1].number)
+
 
 def process_view(
     partitioned: PartitionedGraph,
@@ -80,7 +116,7 @@ def process_view(
         found.update(stand_in.found)
     local = tuple(worker for worker, process in enumerate(processes) if process == me)
     programs = [
-        _redirected(program, found) if program.worker in local else Program(program.worker, (), ())
+        redirected(program, found, step=2) if program.worker in local else Program(program.worker, (), ())
         for program in partitioned.programs
     ]
     finished = [stand_in.finish() for stand_in in stand_ins]
@@ -140,7 +176,7 @@ class _StandIn:
     def send(self, message: ProcessMessage) -> None:
         """Add the sending of a message."""
         pieces = tuple(sent.piece for sent in message.pieces)
-        sending = MultiFetch(message.operation, self._empty_buffer(), pieces, 2 * message.tick + 1)
+        sending = MultiFetch(message.operation, self._empty_buffer(), pieces, 2 * message.tick)
         self._instructions.append((sending, message))
 
     def finish(self) -> tuple[Program, tuple[int, ...], int]:
@@ -169,25 +205,3 @@ class _StandIn:
 def _nothing(partitioned: PartitionedGraph) -> tuple[tuple[int, int], ...]:
     """Return a region of the first tensor without elements."""
     return ((0, 0),) * max(1, len(partitioned.graph.tensors[0].shape))
-
-
-def _redirected(program: Program, found: dict[tuple[int, int, int], Piece]) -> Program:
-    """Return a worker's program, in which pieces from other processes are read from stand-ins."""
-
-    def moved(index: int, pieces: Sequence[Piece], start: int = 0) -> tuple[Piece, ...]:
-        keys = ((program.worker, index, place) for place in range(start, start + len(pieces)))
-        return tuple(found.get(key, piece) for key, piece in zip(keys, pieces, strict=True))
-
-    instructions: list[Instruction] = []
-    for index, instruction in enumerate(program.instructions):
-        tick = 2 * instruction.tick + 1
-        match instruction:
-            case Compute():
-                instructions.append(replace(instruction, tick=tick))
-            case MultiFetch(pieces=pieces):
-                instructions.append(replace(instruction, pieces=moved(index, pieces), tick=tick))
-            case Reduce(parts=parts):
-                starts = np.cumsum([0, *map(len, parts)]).tolist()
-                terms = tuple(moved(index, part, start) for part, start in zip(parts, starts, strict=False))
-                instructions.append(replace(instruction, parts=terms, tick=tick))
-    return replace(program, instructions=tuple(instructions))

@@ -5,9 +5,10 @@ from __future__ import annotations
 import atexit
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,17 +19,25 @@ from ...programs.memory import MemoryPlan
 from ...programs.program import PartitionedGraph
 from ...support.checked_argument import is_count, require
 from ..closeable import Closeable
+from ..cuda.cards import own_cards
 from ..engine import Engine, MakeEngine, Watch
 from ..peers import KeptFolder
 from .agreement import first_difference, machine_facts, program_facts
 from .engine import DistributedEngine, lost_link
 from .join import Membership, join
 from .kept_folder import SharedFolder
+from .on_processor import on_processor
+from .own_workers import OwnWorkers
+from .process_view import ProcessView
 from .rendezvous import meeting
 from .sockets import SocketTransport
-from .transport import Transport
+from .transport import LinkLost, Transport
 
-TRANSPORTS = ("tcp", "gloo")
+if TYPE_CHECKING:
+    from .nccl import Nccl
+
+TRANSPORTS = ("tcp", "gloo", "nccl")
+DEVICES = ("cpu", "gpu")
 TIMEOUT_SECONDS = 60.0
 JOIN_SECONDS = 120.0
 
@@ -36,12 +45,13 @@ JOIN_SECONDS = 120.0
 class Processes(Closeable):
     """All processes of a run; `tofu.distributed` makes it. Each runs `workers_each` of the workers.
 
-    `number` is that of this process, and `count` that of all. `names` and `hosts` say which process it is and
-    on which machine, for each. `attempt` is how often the run was started again. All processes run the same
-    script, so that they make the same calls in the same order.
+    `cards` are those of the workers of this process; none if they run on the processor. `number` is that of
+    this process, and `count` that of all. `names` and `hosts` say which process it is and on which machine,
+    for each. `attempt` is how often the run was started again. All processes run the same script, so that
+    they make the same calls in the same order.
     """
 
-    def __init__(self, joined: Membership, workers_each: int) -> None:
+    def __init__(self, joined: Membership, workers_each: int, cards: Sequence[int] = ()) -> None:
         self.number = joined.number
         self.count = len(joined.names)
         self.names = joined.names
@@ -50,6 +60,8 @@ class Processes(Closeable):
         self.workers_each = workers_each
         self.local_count = joined.local_count
         self.attempt = joined.attempt
+        self.cards = tuple(cards)
+        self._nccl: Nccl | None = None
         self._addresses = joined.addresses
         self._control = joined.control
         self._control.when_lost(self.transport.abort)
@@ -128,16 +140,19 @@ class Processes(Closeable):
         if link is None:
             return ExecutionError(self._control.failed(str(error)))
         place = str(error).partition(f": {type(link).__name__}: ")[0]
-        reason = f"{self.names[link.process]} was lost: {link.reason}"
-        verdict = self._control.failed(reason, link.process)
+        lost = "a process" if link.process is None else self.names[link.process]
+        verdict = self._control.failed(f"{lost} was lost: {link.reason}", suspected=True)
         return ExecutionError(f"{verdict}; process {self.number} was at {place}")
 
-    def engine(self, threads: int | None = None) -> MakeEngine:
-        """Return the maker of the engine of this process, whose workers run on `threads` threads."""
+    def engine(self, threads: int | None = None, *, eager: bool = False, tf32: bool = False) -> MakeEngine:
+        """Return the maker of the engine of this process, whose workers run on `threads` threads.
+
+        `eager` and `tf32` are for cards.
+        """
 
         def make(partitioned: PartitionedGraph, memory: MemoryPlan, watch: Watch) -> Engine:
             self.agree(program_facts(partitioned))
-            return DistributedEngine(partitioned, memory, self, watch=watch, threads=threads)
+            return DistributedEngine(partitioned, memory, self, self._own(watch, threads, eager, tf32))
 
         return make
 
@@ -151,15 +166,47 @@ class Processes(Closeable):
         self.transport = gloo
         self._control.when_lost(gloo.abort)
 
+    def use_nccl(self) -> None:
+        """Send messages of cards over NCCL from now on; what is read or saved keeps its transport.
+
+        Raises ExecutionError if NCCL is not installed, or cannot connect the cards.
+        """
+        from ..cuda.card_facts import card_address
+        from .nccl import Nccl, require_own_cards
+
+        card = self.cards[0]
+        nccl = Nccl(self.number, self.count, card)
+        said = self.exchange("name cards", card_address(card).encode())
+        hosts = zip(said, self.hosts, strict=True)
+        require_own_cards([f"{name.decode()} of {host}" for name, host in hosts], self.names)
+        self._control.when_lost(nccl.abort)
+        try:
+            nccl.connect(lambda own: self.text(lambda: own))
+        except LinkLost as error:
+            raise self.fail(error) from error
+        self._nccl = nccl
+
     def close(self) -> None:
         """Leave the run. Call it after the last use; leaving the script does too."""
+        if self._nccl is not None:
+            self._nccl.close()
         self._control.close()
         self.transport.close()
+
+    def _own(
+        self, watch: Watch, threads: int | None, eager: bool, tf32: bool
+    ) -> Callable[[ProcessView], OwnWorkers]:
+        if not self.cards:
+            return on_processor(self, watch, threads)
+        from .on_cards import on_cards
+
+        return on_cards(self.cards, self._nccl or self.transport, watch, eager=eager, tf32=tf32)
 
 
 def distributed(
     *,
     workers_each: int = 1,
+    device: str = "cpu",
     transport: str = "tcp",
     timeout_seconds: float = TIMEOUT_SECONDS,
     join_seconds: float = JOIN_SECONDS,
@@ -167,8 +214,9 @@ def distributed(
     """Join the processes of this run, and return them as a context: `tofu.Module(net, context=...)`.
 
     Every process runs the same script. torchrun starts them, or anything that sets `RANK`, `WORLD_SIZE`,
-    `MASTER_ADDR`, `MASTER_PORT` and the secret `TOFU_TOKEN`. Each runs `workers_each` workers. Messages
-    go over connections of their own (`tcp`) or over `gloo` of torch.
+    `MASTER_ADDR`, `MASTER_PORT` and the secret `TOFU_TOKEN`. Each runs `workers_each` workers, on the
+    processor or, if `device` is `gpu`, on the cards of its machine, which the processes there share evenly.
+    Messages go over connections of their own (`tcp`), over `gloo` of torch, or from card to card over `nccl`.
 
     If a process is killed or ends early, all others end within a second with an ExecutionError that names
     it. If one sends no sign of life for `timeout_seconds`, it counts as lost too. Raises ExecutionError if
@@ -177,11 +225,23 @@ def distributed(
     require(is_count(workers_each, 1), workers_each, "workers_each", "an integer from 1 on", ExecutionError)
     fits = transport in TRANSPORTS
     require(fits, transport, "transport", f"one of {', '.join(TRANSPORTS)}", ExecutionError)
-    joined = join(meeting(os.environ), workers_each, timeout_seconds, join_seconds)
-    processes = Processes(joined, workers_each)
+    require(device in DEVICES, device, "device", f"one of {', '.join(DEVICES)}", ExecutionError)
+    if transport == "nccl" and device != "gpu":
+        raise ExecutionError("nccl moves messages between cards; give device='gpu', or another transport")
+    found = meeting(os.environ)
+    cards = own_cards(found.local_number, found.local_count, workers_each) if device == "gpu" else ()
+    joined = join(found, workers_each, timeout_seconds, join_seconds)
+    processes = Processes(joined, workers_each, cards)
     atexit.register(processes.close)
     facts = {"the number of workers of a process": str(workers_each), "the transport": transport}
-    processes.agree({**facts, **machine_facts()})
+    facts |= {"the device": device, **machine_facts()}
+    if cards:
+        from ..cuda.card_facts import card_facts
+
+        facts |= card_facts(cards[0])
+    processes.agree(facts)
     if transport == "gloo":
         processes.use_gloo()
+    if transport == "nccl":
+        processes.use_nccl()
     return processes

@@ -43,6 +43,9 @@ class Meeting:
     local_count: int
     """The number of processes on this machine; 1 if it is not known."""
 
+    local_number: int
+    """The number of this process among those on this machine, from 0."""
+
     attempt: int
     """How often the run was started again by what started it."""
 
@@ -62,9 +65,17 @@ def meeting(environment: Mapping[str, str]) -> Meeting:
     if number >= count:
         raise ExecutionError(f"RANK is {number}, but WORLD_SIZE is {count}; ranks are numbered from 0")
     local_count = _integer(environment, "LOCAL_WORLD_SIZE", 1) if "LOCAL_WORLD_SIZE" in environment else 1
+    local_number = number % local_count
+    if "LOCAL_RANK" in environment:
+        local_number = _integer(environment, "LOCAL_RANK", 0)
+        if local_number >= local_count:
+            raise ExecutionError(
+                f"LOCAL_RANK is {local_number}, but LOCAL_WORLD_SIZE is {local_count}; set both for the "
+                "processes on one machine"
+            )
     host, port = _text(environment, "MASTER_ADDR"), _integer(environment, "MASTER_PORT", 0)
     attempt = max(_integer(environment, name, 0) if name in environment else 0 for name in RESTARTS)
-    own = (number, count, local_count, attempt)
+    own = (number, count, local_count, local_number, attempt)
     if "TORCHELASTIC_RUN_ID" in environment:
         run = environment["TORCHELASTIC_RUN_ID"]
         store = _store(host, port, f"tofu/{run}/{attempt}")

@@ -6,6 +6,7 @@ A message is its number and size, then its bytes. The receiver knows both, so an
 from __future__ import annotations
 
 import contextlib
+import select
 import socket
 import struct
 from collections.abc import Mapping
@@ -45,6 +46,10 @@ class SocketTransport:
             raise LinkLost(process, f"its connection broke ({error.strerror or error})") from error
         self._sent[process] += 1
         self.sent_bytes[process] += done
+
+    def await_message(self, process: int) -> None:
+        """Wait until the next message of a process begins to arrive, or its connection ends."""
+        select.select([self._connections[process]], [], [])
 
     def receive(self, process: int, number: int, into: memoryview) -> None:
         """Receive a message. Raises LinkLost, also if another message arrives."""

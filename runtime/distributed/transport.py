@@ -8,10 +8,13 @@ from ...errors import ExecutionError
 
 
 class LinkLost(ExecutionError):
-    """The connection to a process broke, or the process sent something else than expected."""
+    """The connection to a process broke, or the process sent something else than expected.
 
-    def __init__(self, process: int, reason: str) -> None:
-        super().__init__(f"process {process}: {reason}")
+    `process` is None if it is not known which one it was.
+    """
+
+    def __init__(self, process: int | None, reason: str) -> None:
+        super().__init__(reason if process is None else f"process {process}: {reason}")
         self.process = process
         self.reason = reason
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 
 import numpy as np
 
 from ...operators.kernels.kernel import Array
-from ...programs.program import Compute, Lane, MultiFetch
+from ...programs.process_messages import ProcessMessage
+from ...programs.program import Lane
 from ...programs.schedule import LaneOf
 from ..buffer_views import BufferViews
 from ..collectives import FetchedBytes, Step, Transfer, multi_fetch
 from ..preparation import Buffers, PreparedSteps
-from .messages import ProcessMessage
+from ..thread_tasks import Place
+from .counted_transport import CountedTransport
+from .own_workers import Crossed
 from .process_view import ProcessView
 from .transport import Transport
 
@@ -25,7 +29,8 @@ class Wire:
         self.first = view.stand_ins[0]
         self._view = view
         self._transport = transport
-        sent = [message.nbytes for _, message in self._each(MultiFetch)]
+        self._counted = CountedTransport(transport)
+        sent = [message.nbytes for _, message in view.sent()]
         self._staging = np.empty(max(sent, default=0), np.uint8)
         """Where a message is packed. One thread sends, and the memory is free when `send` returns."""
 
@@ -36,40 +41,35 @@ class Wire:
             self._view.memory.arena_bytes[each] for each in self._view.stand_ins
         )
 
+    def begin(self) -> None:
+        """Begin to count another iteration."""
+        self._counted.begin()
+
+    def crossed(self, updates: bool) -> Crossed:
+        """Return the bytes that crossed since then."""
+        return self._counted.crossed()
+
     def lanes(self) -> list[list[LaneOf]]:
         """Return the lanes of the threads that send and that receive."""
         return [[(each, lane) for each in self._view.stand_ins] for lane in (Lane.TRANSFER, Lane.COMPUTE)]
 
     def prepare(self, buffers: Buffers, arenas: Sequence[Array]) -> Mapping[int, PreparedSteps]:
         """Return the steps of every stand-in."""
+        found: dict[Place, Step] = {}
+        for place, message in self._view.received():
+            start = self._view.offset(place)
+            into = memoryview(arenas[place[0]][start : start + message.nbytes])  # type: ignore[arg-type]
+            found[place] = self._receipt(message, into)
+        for place, message in self._view.sent():
+            found[place] = self._sending(message, buffers)
         steps: dict[int, list[Step]] = {each: [] for each in self._view.stand_ins}
-        for (stand_in, index), message in self._each(Compute, MultiFetch):
-            instruction = self._view.partitioned.programs[stand_in].instructions[index]
-            if isinstance(instruction, Compute):
-                start = self._view.memory.offsets[stand_in][instruction.outputs[0]]
-                place = arenas[stand_in][start : start + message.nbytes]
-                steps[stand_in].append(self._receipt(message, memoryview(place)))  # type: ignore[arg-type]
-            else:
-                steps[stand_in].append(self._sending(message, buffers))
-        return {each: PreparedSteps(tuple(found), FetchedBytes(), ()) for each, found in steps.items()}
+        for (stand_in, _), step in sorted(found.items(), key=itemgetter(0)):
+            steps[stand_in].append(step)
+        return {each: PreparedSteps(tuple(own), FetchedBytes(), ()) for each, own in steps.items()}
 
     def place(self, stand_in: int, index: int) -> str:
         """Describe the message of an instruction, for errors."""
-        message = self._view.messages[stand_in - self._view.stand_ins[0]][index]
-        operation = self._view.partitioned.graph.operations[message.operation].name
-        return (
-            f"message {message.number} of operation '{operation}' from process {message.sender} "
-            f"to {message.receiver}"
-        )
-
-    def _each(self, *kinds: type) -> list[tuple[tuple[int, int], ProcessMessage]]:
-        """List the stand-in, index and message of all instructions of some kinds."""
-        return [
-            ((stand_in, index), message)
-            for stand_in, messages in zip(self._view.stand_ins, self._view.messages, strict=True)
-            for index, message in enumerate(messages)
-            if isinstance(self._view.partitioned.programs[stand_in].instructions[index], kinds)
-        ]
+        return self._view.place(stand_in, index)
 
     def _receipt(self, message: ProcessMessage, into: memoryview) -> Step:
         def run() -> None:

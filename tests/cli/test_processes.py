@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -178,3 +179,47 @@ def test_workers_divide_evenly(data: Path) -> None:
         _, err = process.communicate(timeout=PATIENCE_SECONDS)
     assert process.returncode == 2
     assert "3 workers do not divide evenly among 2 processes" in err
+
+
+def test_nccl_without_cards_is_refused() -> None:
+    with training("--processes", "2", "--transport", "nccl") as process:
+        _, err = process.communicate(timeout=PATIENCE_SECONDS)
+    assert process.returncode == 2
+    assert "--transport nccl needs --device gpu" in err
+
+
+@pytest.mark.skipif(find_spec("cupy") is not None, reason="CuPy is installed")
+def test_processes_on_cards_say_once_what_is_missing() -> None:
+    with training("--processes", "2", "--device", "gpu") as process:
+        _, err = process.communicate(timeout=PATIENCE_SECONDS)
+    assert process.returncode == 2
+    assert err.count("Error: ") == 1
+    assert "a GPU needs cupy" in err
+
+
+def test_messages_of_processes_are_profiled(tmp_path: Path) -> None:
+    path = tmp_path / "run.yaml"
+    command = [sys.executable, "-m", "tofu", "profile", "mlp", "--batch", "12", "--save", str(path)]
+    done = subprocess.run(
+        [*command, "--processes", "2", "--json"], capture_output=True, text=True, timeout=PATIENCE_SECONDS
+    )
+    assert done.returncode == 0, done.stderr
+    (row,) = json.loads(done.stdout)["programs"]
+    assert row["measured"] > row["known"] == 0
+    simulate = [sys.executable, "-m", "tofu", "simulate", "mlp", "--batch", "12", "--workers", "2"]
+    found = subprocess.run(
+        [*simulate, "--machine", str(path), "--json"], capture_output=True, text=True, check=True
+    )
+    assert json.loads(found.stdout)["times"] == "measured"
+
+
+@pytest.mark.parametrize("options", [("--workers", "2"), ("--device", "gpu")])
+def test_processes_are_profiled_one_worker_each_on_processors(
+    options: tuple[str, ...], tmp_path: Path
+) -> None:
+    command = [sys.executable, "-m", "tofu", "profile", "mlp", "--save", str(tmp_path / "run.yaml")]
+    done = subprocess.run(
+        [*command, "--processes", "2", *options], capture_output=True, text=True, timeout=PATIENCE_SECONDS
+    )
+    assert done.returncode == 2
+    assert "leave out --workers" in done.stderr or "--device cpu" in done.stderr

@@ -109,7 +109,7 @@ def _row(document: Any) -> Any:
         (lambda d: d["measured_on"].update(processors=0), "measured_on.processors is 0"),
         (
             lambda d: _engine(d).update(engine="tpu"),
-            r"engines\[0\].engine is 'tpu'; it must be numpy or cuda",
+            r"engines\[0\].engine is 'tpu'; it must be numpy or processes or cuda",
         ),
         (lambda d: _engine(d).update(engine="cuda"), "measured_on .*'card'"),
         (lambda d: d["engines"].append(_other(d)), r"engines\[1\].engine is 'cuda'; it must be numpy"),

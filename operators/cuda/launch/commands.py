@@ -121,4 +121,24 @@ class Convolution:
     """The size of the scratch."""
 
 
-Command = KernelLaunch | MemoryCopy | MatrixProduct | Convolution
+@dataclass(frozen=True, slots=True)
+class CardMessage:
+    """Contiguous memory of this process's card, and the process that gets or gives its contents."""
+
+    process: int
+    address: int
+    nbytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """Messages between the cards of processes, which cross at the same time.
+
+    Those to one process arrive in the order in which they are listed.
+    """
+
+    sent: tuple[CardMessage, ...]
+    received: tuple[CardMessage, ...]
+
+
+Command = KernelLaunch | MemoryCopy | MatrixProduct | Convolution | Exchange

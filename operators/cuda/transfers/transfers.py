@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,10 @@ from .copy_boxes import AXES, Box, boxes
 from .reduction_cells import Pair, cells
 from .transfer_units import PIECES, SOURCES, Unit, copy_unit, fill_unit, reduce_unit
 
-__all__ = ["Pair", "fetch", "fill", "moved_bytes", "reduce"]
+__all__ = ["Pair", "fetch", "fill", "moved_bytes", "reduce", "reduce_all"]
+
+Reduction = tuple[ast.AnyReducer, Sequence[Sequence[Pair]]]
+"""A reducer, and the terms that it combines."""
 
 _BEHIND_ALL = 1 << 62
 
@@ -46,16 +50,29 @@ def reduce(reducer: ast.AnyReducer, terms: Sequence[Sequence[Pair]]) -> tuple[Co
     each pass. Of the first `SOURCES` sources one may be the target itself, each element in its own place.
     Raises DataError if a term does not cover the target, and for elements not aligned to their size.
     """
-    if len(terms) < 2:
-        return tuple(command for term in terms for command in fetch(term))
-    commands: list[Command] = []
-    for views in _passes(cells(terms)):
-        unit = reduce_unit(reducer, views[0][0].type)
-        found = [box for cell in views for box in boxes(_aligned(cell))]
-        count = len(views[0]) - 1
-        together = min(PIECES, SOURCES // count)
-        for start in range(0, len(found), together):
-            commands.append(_launch(unit, found[start : start + together], terms=count))
+    return reduce_all([(reducer, terms)])
+
+
+def reduce_all(reductions: Iterable[Reduction]) -> tuple[Command, ...]:
+    """Do several reductions, of which none touches the target of another one, in few launches.
+
+    Those with the same reducer, element type and number of terms share launches.
+    """
+    copied: list[Pair] = []
+    together: dict[tuple[int, Unit, int], list[Box]] = {}
+    for reducer, terms in reductions:
+        if len(terms) < 2:
+            copied += chain.from_iterable(terms)
+            continue
+        for turn, views in enumerate(_passes(cells(terms))):
+            key = turn, reduce_unit(reducer, views[0][0].type), len(views[0]) - 1
+            together.setdefault(key, []).extend(box for cell in views for box in boxes(_aligned(cell)))
+    commands = list(fetch(copied))
+    for (_, unit, count), found in sorted(together.items(), key=lambda each: each[0][0]):
+        most = min(PIECES, SOURCES // count)
+        commands += [
+            _launch(unit, found[start : start + most], terms=count) for start in range(0, len(found), most)
+        ]
     return tuple(commands)
 
 

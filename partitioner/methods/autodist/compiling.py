@@ -16,10 +16,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 
 from ....analyzer.indices.region import Region
+from ....analyzer.strategies.discover import Kind
 from ....dataflow.graph import Graph, Operation, Role
 from ....dataflow.rewrites.arrivals import Arriving, arriving
 from ....dataflow.validate import validate
@@ -34,12 +35,13 @@ from ...plans.plan import Plan, require_graph, require_workers
 from ..flexflow.soap import Soap, find_soap
 from .checks import check_strategy
 from .data_parallel import data_parallel
+from .gradient_groups import collected_together
 from .part_rewrites import held_parts
 from .piece_forms import TwoLevels, computed_form, copy_forms, home_form, stacked_form, two_levels
 from .pieces import Held, SyncPiece, cut_in_pieces, is_alone
 from .rewriting import rewrite
 from .rewritten_base import check_base_rewrites, rewritten_base
-from .rows import RowForms, row_choices
+from .rows import RowForms, masked_forms, row_choices
 from .strategy import AllReduce, Synchronisation, SyncStrategy
 from .uneven import with_shares
 from .variables import TrainedVariable, find_variables
@@ -93,10 +95,13 @@ def compile_strategy(graph: Graph, workers: int, strategy: SyncStrategy, base: P
             made.hold_parts(variable, how, pieces)
         if how.by_arrival:
             made.receive_one_by_one(variable, pieces)
-        if how.rows:
+        if how.masked:
+            made.look_up_where_held(variable, pieces)
+        elif how.rows:
             made.may_exchange_rows(variable, pieces)
     order = made.updates_last(variables.values()) if strategy.updates_last else started.written_order
-    plan = replace(made.plan_by_rows(order), rewrites=rewrites)
+    together = collected_together(graph, strategy) if strategy.together else ()
+    plan = replace(made.plan_by_rows(order), rewrites=rewrites, together=together)
     if strategy.shares is None:
         return plan
     return with_shares(graph, plan, _reduced(graph, variables.values(), strategy), strategy.shares)
@@ -242,6 +247,20 @@ class _Synchronised:
         held = self._layouts[variable.tensor.name].form
         self._choices += row_choices(self._soap, variable, computed, held)
 
+    def look_up_where_held(self, variable: TrainedVariable, pieces: Sequence[SyncPiece]) -> None:
+        """Look up the pieces of a variable and make their gradients where they are, for all samples."""
+
+        def computed(operation: Operation, tensor: int, kind: Kind = "concat") -> Form:
+            uses = [use for touching, use in touched(operation) if touching == tensor]
+            return self._computed(variable, operation, uses, pieces, kind)
+
+        held = self._layouts[variable.tensor.name].form
+        forms = masked_forms(self._soap, variable, computed, partial(computed, kind="reduce"), held)
+        self._operations.update(forms.operations)
+        self._hold(forms.tensors)
+        if forms.operations.keys() >= set(variable.readers):
+            self._copies.pop(variable.tensor.name, None)
+
     @cached_property
     def _soap(self) -> Soap:
         return find_soap(self._graph, self._base.workers)
@@ -257,13 +276,14 @@ class _Synchronised:
         operation: Operation,
         uses: Sequence[Use],
         pieces: Sequence[SyncPiece],
+        kind: Kind = "concat",
     ) -> Form:
         """Return the form in which an operation runs where the pieces of a variable are."""
         base, tensor = self._base, variable.tensor
         whole: Region = tuple((0, extent) for extent in tensor.shape)
         place = f"operation {operation.name!r}"
         return computed_form(
-            tensor.name, place, operation.bound, uses, whole, pieces, base.workers, base.factors
+            tensor.name, place, operation.bound, uses, whole, pieces, base.workers, base.factors, kind
         )
 
     def _copies_of(self, kept: Sequence[Form], readers: Sequence[str]) -> list[Copy]:

@@ -18,6 +18,7 @@ from itertools import pairwise
 
 from ....analyzer.bind.bound import Bound
 from ....analyzer.indices.region import Interval, Region, to_region
+from ....analyzer.strategies.discover import Kind
 from ....errors import PlanError
 from ...layouts.forms import Cut, Form, Parts, Spread
 from ...layouts.uses import Use
@@ -93,15 +94,17 @@ def computed_form(
     pieces: Sequence[SyncPiece],
     workers: int,
     factors: Sequence[int],
+    kind: Kind = "concat",
 ) -> Form:
     """Return the form in which every holder computes what touches its pieces, with all sums.
 
-    `uses` are those of a tensor that has the shape of the variable, whose region is `whole`. Raises PlanError
-    for an operation at `place` that cannot be split along a dimension of variable `name`.
+    `uses` are those of a tensor that has the shape of the variable, whose region is `whole`. What it computes
+    is a part of the results, or a partial result if `kind` is `reduce`. Raises PlanError for an operation at
+    `place` that cannot be split along a dimension of variable `name`.
     """
     boxes = [(piece.holders, piece.region) for piece in pieces]
     cut = [axis for axis, all_of_it in enumerate(whole) if any(r[axis] != all_of_it for _, r in boxes)]
-    labels = _labels(name, place, bound, uses, cut) if cut else {}
+    labels = _labels(name, place, bound, uses, cut, kind) if cut else {}
     full = bound.full_box
     made = []
     for holders, region in boxes:
@@ -194,14 +197,20 @@ def _form(
     return Parts(tuple((worker, region) for holders, region in boxes for worker in holders))
 
 
-def _labels(name: str, place: str, bound: Bound, uses: Sequence[Use], cut: Sequence[int]) -> dict[int, str]:
-    """Return the variables of an operator that alone split dimensions of a tensor, wherever it is used."""
+def _labels(
+    name: str, place: str, bound: Bound, uses: Sequence[Use], cut: Sequence[int], kind: Kind
+) -> dict[int, str]:
+    """Return the variables of an operator that alone split dimensions of a tensor, wherever it is used.
+
+    Those of dimensions that are summed are of `kind`.
+    """
     found, labels = indexing(bound), {}
     for axis in cut:
         alone = [
             label
             for label in bound.splits
-            if bound.kind(label) == "concat" and all(found.dimensions(label, use) == {axis} for use in uses)
+            if bound.kind(label) in ("concat", kind)
+            and all(found.dimensions(label, use) == {axis} for use in uses)
         ]
         if len(alone) != 1:
             raise PlanError(

@@ -8,9 +8,12 @@ are known, and rows need no rewrite: they are what the operations read.
                 fetch indices and the gradients of rows
     lookup      the operation that reads rows runs for all samples where they are held; every worker fetches
                 those of its samples
+    masked      if the variable is cut in rows, each holder looks up the rows that it has and sums to 0 where
+                others have them, after a rewrite of the graph (`masked_lookups`); each worker sums these
+                partial results for its samples
 
-Both are layouts of the same graph, so the sums have the order of one worker. Every choice is counted as a
-whole plan, and the one that moves the fewest bytes is taken; of equal ones, the one with fewer rows.
+The first two are layouts of the same graph, so the sums have the order of one worker. Every choice is counted
+as a whole plan, and the one that moves the fewest bytes is taken; of equal ones, the one with fewer rows.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from ....dataflow.graph import Operation, Phase, Role
+from ....dataflow.rewrites.encoders import NO_REWRITE
 from ....errors import PlanError
 from ...layouts.forms import Form
 from ...layouts.step_split import prime_factors
@@ -49,16 +53,46 @@ class RowForms:
 
 
 def check_rows(variable: TrainedVariable, how: Synchronisation) -> None:
-    """Raise PlanError naming a sparse variable whose rows would be encoded or relayed."""
+    """Raise PlanError naming a sparse variable whose rows would be encoded or relayed.
+
+    Also raise it for a variable that is not sparse, if its lookups are to be masked.
+    """
+    name = variable.tensor.name
+    if how.masked and not variable.sparse:
+        raise PlanError(
+            f"variable {name!r} is not read at rows that data choose, so no sums are masked; leave out "
+            "'masked'"
+        )
+    if how.masked and (how.rewrite != NO_REWRITE or how.part_rewrites or how.by_arrival):
+        raise PlanError(
+            f"variable {name!r} exchanges sums of masked rows, so its gradient is neither encoded nor "
+            "delayed nor applied by arrival; leave out 'masked' or the others"
+        )
     if (
-        how.rows
+        (how.rows or how.masked)
         and variable.sparse
         and (how.rewrite.encoder is not None or how.factors or any(map(has_two_levels, how.parts)))
     ):
         raise PlanError(
-            f"variable {variable.tensor.name!r} exchanges rows, which are not encoded, not made from factors "
+            f"variable {name!r} exchanges rows, which are not encoded, not made from factors "
             "and not summed in two levels; leave out 'rows' or the others"
         )
+
+
+def masked_forms(
+    soap: Soap, variable: TrainedVariable, computed: Computed, summed: Computed, held: Form
+) -> RowForms:
+    """Return the forms in which the parts of a table are looked up, each by who holds it, for all samples.
+
+    `summed` returns those of operations that sum over a dimension of the variable. The gradient of each part
+    is made by who holds it as well. Raises PlanError if an operation cannot be split so.
+    """
+    operations, tensors = _gradient(soap, variable, computed)
+    by_name = {operation.name: operation for operation in soap.graph.operations}
+    for name in variable.readers:
+        if by_name[name].phase is Phase.FORWARD:
+            operations[name] = summed(by_name[name], variable.tensor.index)
+    return RowForms(operations, dict.fromkeys(tensors, held))
 
 
 def row_choices(soap: Soap, variable: TrainedVariable, computed: Computed, held: Form) -> Iterator[RowForms]:

@@ -87,6 +87,9 @@ class Synchronisation:
     rows: bool = False
     """Whether workers exchange indices and rows if the variable is sparse and this moves less."""
 
+    masked: bool = False
+    """Whether lookups are sums of masked rows, each of the rows that a worker has."""
+
     @property
     def cuts(self) -> tuple[Partition, ...]:
         """Return the cuts of dimensions."""
@@ -106,6 +109,8 @@ class Synchronisation:
     @property
     def whole_rewrite(self) -> Rewrite:
         """Return the rewrite of the gradient, with those of parts and what servers apply by arrival."""
+        if self.masked:
+            return replace(self.rewrite, masked=True)
         if self.by_arrival:
             return replace(self.rewrite, by_arrival=True)
         if not self.part_rewrites:
@@ -135,6 +140,9 @@ class SyncStrategy:
 
     shares: tuple[float, ...] | None = None
     """The part of each gradient that each worker reduces for all, if it is reduced; None for equal parts."""
+
+    together: bool = False
+    """Whether all-reduces of a group wait for each other, so that their pieces travel together."""
 
     @property
     def rewrites(self) -> dict[str, Rewrite]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -41,8 +41,10 @@ TWO_LEVEL = "two-level"
 _OF_ALL_REDUCE = ("group", "order", "tree")
 _OF_SERVER = ("proxy", "via")
 _OF_PART = ("sync", "worker", *_OF_ALL_REDUCE, *_OF_SERVER)
-_OF_VARIABLE = ("factors", "rows", *REWRITE_ENTRIES)
+_FLAGS = ("factors", "rows", "masked")
+_OF_VARIABLE = (*_FLAGS, *REWRITE_ENTRIES)
 _UPDATES = ("in-turn", "last")
+_MESSAGES = ("apart", "together")
 _MOST = 2**31 - 1
 
 
@@ -80,13 +82,15 @@ def strategy_document(strategy: SyncStrategy) -> dict[str, object]:
         head["replicas"] = [list(group) for group in strategy.replicas]
     if strategy.updates_last:
         head["updates"] = "last"
+    if strategy.together:
+        head["messages"] = "together"
     if strategy.shares is not None:
         head["shares"] = list(strategy.shares)
     return {**head, "variables": {name: _written(how) for name, how in strategy.variables.items()}}
 
 
 def _written(how: Synchronisation) -> dict[str, object]:
-    flags = {key: True for key, flag in (("factors", how.factors), ("rows", how.rows)) if flag}
+    flags = {key: True for key in _FLAGS if getattr(how, key)}
     whole = {**flags, **encode_rewrite(how.rewrite)}
     if not how.cuts:
         return {**whole, **_written_part(how.parts[0])}
@@ -125,7 +129,7 @@ class _Reader:
 
     def read(self, document: object, place: DocumentPlace) -> SyncStrategy:
         file = typed_object(document, place)
-        optional = ("graph", "workers", "machine", "replicas", "base", "updates", "shares")
+        optional = ("graph", "workers", "machine", "replicas", "base", "updates", "messages", "shares")
         expect_keys(file, ("strategy", "variables"), place, optional)
         number_between(file["strategy"], place.key("strategy"), VERSION, VERSION)
         self._check_graph(file, place)
@@ -137,12 +141,20 @@ class _Reader:
             file["variables"], strategy.groups(self.names.workers), place.key("variables")
         )
         base = self._base(file["base"], place.key("base")) if "base" in file else None
-        at = place.key("updates")
-        updates = typed(file.get("updates", "in-turn"), str, at)
-        if updates not in _UPDATES:
-            raise PlanError(f"{at} is {updates[:60]!r}{alternatives(updates, _UPDATES)}")
+        updates = self._one_of(_UPDATES, file, place.key("updates"), "updates")
+        messages = self._one_of(_MESSAGES, file, place.key("messages"), "messages")
         shares = self._shares(file["shares"], place.key("shares")) if "shares" in file else None
-        return SyncStrategy(variables, replicas, base, updates == "last", shares)
+        last, together = updates == "last", messages == "together"
+        return SyncStrategy(variables, replicas, base, last, shares, together)
+
+    def _one_of(
+        self, known: Sequence[str], file: Mapping[str, object], place: DocumentPlace, key: str
+    ) -> str:
+        """Read one of several words, the first of them if there is none."""
+        found = typed(file.get(key, known[0]), str, place)
+        if found not in known:
+            raise PlanError(f"{place} is {found[:60]!r}{alternatives(found, known)}")
+        return found
 
     def _shares(self, entry: object, place: DocumentPlace) -> tuple[float, ...]:
         """Read the part of each gradient that each worker reduces."""
@@ -262,14 +274,14 @@ class _OfVariable:
         given = typed_object(entry, place)
         expect_keys(given, (), place, (*_OF_VARIABLE, "cut", "parts", "workers", *_OF_PART))
         rewrite = decode_rewrite(given, place)
-        factors, rows = (typed(given.get(key, False), bool, place.key(key)) for key in ("factors", "rows"))
+        flags = {key: typed(given.get(key, False), bool, place.key(key)) for key in _FLAGS}
         entries = {key: value for key, value in given.items() if key not in _OF_VARIABLE}
         cuts = self._cuts(entries["cut"], place.key("cut")) if "cut" in entries else ()
         partition = cuts[0] if len(cuts) == 1 else cuts or None
         count = prod(len(cut.bounds) + 1 for cut in cuts)
         if "parts" not in entries:
             parts = self._equal_parts(entries, count, place)
-            return Synchronisation(parts, partition, rewrite, (), factors, rows)
+            return Synchronisation(parts, partition, rewrite, (), **flags)
         at = place.key("parts")
         others = [key for key in ("workers", *_OF_PART) if key in entries]
         if others:
@@ -282,9 +294,9 @@ class _OfVariable:
         both = [self._part(part, at.item(number)) for number, part in enumerate(listed)]
         parts, own = tuple(sync for sync, _ in both), tuple(each for _, each in both)
         if not cuts and rewrite == NO_REWRITE:
-            return Synchronisation(parts, partition, own[0], (), factors, rows)
+            return Synchronisation(parts, partition, own[0], (), **flags)
         own = own if any(each != NO_REWRITE for each in own) else ()
-        return Synchronisation(parts, partition, rewrite, own, factors, rows)
+        return Synchronisation(parts, partition, rewrite, own, **flags)
 
     def _part(self, entry: object, place: DocumentPlace) -> tuple[Synchroniser, Rewrite]:
         """Read the synchroniser of a part, and how its gradient is encoded and delayed."""

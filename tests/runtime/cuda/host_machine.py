@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import ctypes
 import random
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -27,6 +28,10 @@ from ...operators.cuda.vendor_stand_ins import run_convolution, run_product
 from .guards import GUARD, GUARD_BYTES, Block
 
 ALIGNMENT_BYTES = 256
+HOST = -1
+"""The worker of blocks that are memory of the host."""
+
+MOMENT_SECONDS = 0.05
 TICK = 2.0**-16
 """The seconds that every command takes by the streams' clocks."""
 
@@ -48,16 +53,34 @@ class Wait:
     event: Event
 
 
-Entry = Command | Record | Wait
+class Meeting(Protocol):
+    """A step that a stream takes together with those of other processes."""
+
+    def may_go(self) -> bool:
+        """Tell whether all that it needs has come. The stream has come to it."""
+        ...
+
+    def wait(self, seconds: float | None = None) -> None:
+        """Wait until it may go, for so long at most; without a limit it then has to."""
+        ...
+
+    def run(self) -> None: ...
+
+
+Entry = Command | Record | Wait | Meeting
 Queues = list[deque[Entry]]
 
 
 class Compiled:
-    """Kernels by their source, each compiled once for all machines that share this."""
+    """Kernels by their source, each compiled once for all machines that share this.
+
+    The shim has one card's worth of state, so one launch runs at a time.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._units: dict[str, Unit] = {}
+        self._shim = threading.Lock()
 
     def load(self, sources: Iterable[str]) -> None:
         new = [source for source in sources if source not in self._units]
@@ -65,12 +88,13 @@ class Compiled:
             self._units.update(dict.fromkeys(new, Unit(new, self._folder)))
 
     def run(self, launch: KernelLaunch) -> None:
-        self._units[launch.source].run(launch)
+        with self._shim:
+            self._units[launch.source].run(launch)
 
 
 @dataclass(eq=False)
 class HostMachine:
-    """A `Machine` of some workers; `seed` decides which stream advances if several can.
+    """A `Machine` of some workers, safe in any thread; `seed` decides which stream advances if several can.
 
     A worker's streams are numbered `len(Lane) * worker + lane`.
 
@@ -92,6 +116,7 @@ class HostMachine:
     closed: bool = False
 
     def __post_init__(self) -> None:
+        self._lock = threading.RLock()
         self._random = random.Random(self.seed)
         self._queues: Queues = [deque() for _ in range(len(Lane) * self.workers)]
         self._memory: list[np.ndarray[Any, Any]] = []
@@ -117,6 +142,10 @@ class HostMachine:
         self.blocks.append(Block(worker, int(block.ctypes.data) + start, nbytes))
         return self.blocks[-1].address
 
+    def pinned(self, nbytes: int) -> Any:
+        block = self.allocate(HOST, nbytes)
+        return np.frombuffer((ctypes.c_uint8 * nbytes).from_address(block), np.uint8)
+
     def reaches(self, worker: int, other: int) -> bool:
         return self.islands is None or self.islands[worker] == self.islands[other]
 
@@ -126,11 +155,13 @@ class HostMachine:
 
     def issue(self, worker: int, command: Command, lane: Lane = Lane.COMPUTE) -> None:
         assert not self.closed
-        self._queues[len(Lane) * worker + lane].append(command)
+        with self._lock:
+            self._queues[len(Lane) * worker + lane].append(command)
 
     def record(self, worker: int, lane: Lane = Lane.COMPUTE, *, timed: bool = False) -> Event:
         event = Event()
-        self._queues[len(Lane) * worker + lane].append(Record(event))
+        with self._lock:
+            self._queues[len(Lane) * worker + lane].append(Record(event))
         return event
 
     def seconds_between(self, worker: int, begin: Event, end: Event) -> float:
@@ -138,7 +169,8 @@ class HostMachine:
         return end.seconds - begin.seconds
 
     def wait(self, worker: int, event: Event, lane: Lane = Lane.COMPUTE) -> None:
-        self._queues[len(Lane) * worker + lane].append(Wait(event))
+        with self._lock:
+            self._queues[len(Lane) * worker + lane].append(Wait(event))
 
     def captured(self, issue: Callable[[], None]) -> Queues:
         assert not any(self._queues), "capture begins where nothing is under way"
@@ -161,12 +193,25 @@ class HostMachine:
                     case _:
                         queue.append(entry)
 
+    def finish(self, worker: int, event: Event) -> None:
+        self._go_on(lambda: event not in self._happened)
+
     def synchronize(self, stream: int | None = None) -> None:
         """Go on until all streams, or this one, are at their end; others may be anywhere then."""
-        while any(self._queues) if stream is None else self._queues[stream]:
-            ready = [number for number, queue in enumerate(self._queues) if queue and self._may_go(queue[0])]
-            assert ready, "streams wait for each other"
-            self._step(self._chosen(ready))
+        self._go_on(lambda: any(self._queues) if stream is None else bool(self._queues[stream]))
+
+    def _go_on(self, wanted: Callable[[], bool]) -> None:
+        with self._lock:
+            while wanted():
+                self._favour_meeting()
+                listed = enumerate(self._queues)
+                ready = [number for number, queue in listed if queue and self._may_go(queue[0])]
+                meetings = [queue[0] for queue in self._queues if queue and hasattr(queue[0], "may_go")]
+                assert ready or meetings, "streams wait for each other"
+                if ready:
+                    self._step(self._chosen(ready))
+                else:
+                    meetings[0].wait()
 
     def write(self, worker: int, address: int, values: Any) -> None:
         self.synchronize()
@@ -181,6 +226,12 @@ class HostMachine:
     def close(self) -> None:
         self.closed = True
 
+    def _favour_meeting(self) -> None:
+        """Let the stream that advances first wait a moment for other processes, before others advance."""
+        queue = self._queues[self.ahead] if self.ahead is not None else None
+        if queue and hasattr(queue[0], "may_go"):
+            queue[0].wait(MOMENT_SECONDS)
+
     def _chosen(self, ready: list[int]) -> int:
         if self.ahead in ready:
             return self.ahead
@@ -188,6 +239,8 @@ class HostMachine:
         return self._random.choice(others or ready)
 
     def _may_go(self, entry: Entry) -> bool:
+        if hasattr(entry, "may_go"):
+            return bool(entry.may_go())
         return not isinstance(entry, Wait) or entry.event in self._happened
 
     def _step(self, stream: int) -> None:
@@ -206,6 +259,8 @@ class HostMachine:
                 run_product(entry)
             case Convolution():
                 run_convolution(entry)
+            case _:
+                entry.run()
         if not isinstance(entry, Record | Wait):
             self._clocks[stream] += TICK
             self.issued[stream // len(Lane)].append(entry)

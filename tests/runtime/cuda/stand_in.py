@@ -19,11 +19,14 @@ import pytest
 from tofu.operators.cuda.launch.commands import Command, KernelLaunch, MemoryCopy
 from tofu.operators.cuda.vendor import cublas, cudnn
 from tofu.programs.program import Lane
-from tofu.runtime.cuda import card_times, cards, cupy_machine, inspection
+from tofu.runtime.cuda import card_facts, card_times, cards, cupy_machine, inspection
 
 from .host_machine import Compiled, HostMachine, Queues, Record, Wait
 
 MOST_STREAMS = 48
+PORTABLE = 1
+"""CUDA's flag for memory of the host that all cards reach."""
+
 NAMES = {
     2: "cudaErrorMemoryAllocation: out of memory",
     100: "cudaErrorNoDevice: no CUDA-capable device is detected",
@@ -69,9 +72,14 @@ class StandIn:
     closed: list[str] = field(default_factory=list)
     names: tuple[str, ...] = ("NVIDIA H100 80GB HBM3",)
     version: str = "14.0"
+    bus: int = 0
+    """The address of the first card on the bus."""
+
+    seed: int = 0
+    """Decides in which order streams advance."""
 
     def __post_init__(self) -> None:
-        self.host = HostMachine(MOST_STREAMS, self.kernels)
+        self.host = HostMachine(MOST_STREAMS, self.kernels, self.seed)
         self.used = [0] * self.cards
         self.streams: list[Any] = []
         self.capturing: Any = None
@@ -175,6 +183,12 @@ def _cuda(own: StandIn) -> Any:
             self.device = own.device
             self.timed = not disable_timing
 
+        @property
+        def done(self) -> bool:
+            own.call("eventQuery", self.device, capturable=False)
+            own.host.finish(0, self.happens)
+            return True
+
         def record(self, stream: Stream) -> None:
             own.call("record", stream.device)
             own.call("record", self.device)
@@ -201,6 +215,16 @@ def _cuda(own: StandIn) -> Any:
                 device, size = self._taken
                 own.used[device] -= size
 
+    class PinnedMemory:
+        def __init__(self, size: int, flags: int) -> None:
+            assert flags == PORTABLE, "every card reaches it"
+            own.call("hostAlloc", capturable=False)
+            self.memory = own.host.pinned(size)
+
+    class PinnedMemoryPointer:
+        def __new__(cls, memory: PinnedMemory, offset: int) -> Any:
+            return memoryview(memory.memory[offset:])
+
     errors = {
         "compiler": SimpleNamespace(CompileException=CompileException),
         "memory": SimpleNamespace(OutOfMemoryError=OutOfMemoryError),
@@ -209,6 +233,8 @@ def _cuda(own: StandIn) -> Any:
         Stream=Stream,
         Event=Event,
         Memory=Memory,
+        PinnedMemory=PinnedMemory,
+        PinnedMemoryPointer=PinnedMemoryPointer,
         Device=own.current,
         get_elapsed_time=elapsed,
         runtime=_runtime(own),
@@ -252,6 +278,8 @@ def _runtime(own: StandIn) -> Any:
         streamCaptureModeThreadLocal="thread local",
         deviceCanAccessPeer=lambda card, other: own.access,
         deviceEnablePeerAccess=enable,
+        deviceGetPCIBusId=lambda card: f"0000:{own.bus + card:02x}:00.0",
+        hostAllocPortable=PORTABLE,
     )
 
 
@@ -333,7 +361,7 @@ def installed(own: StandIn, monkeypatch: pytest.MonkeyPatch) -> StandIn:
     module = own.module()
     monkeypatch.setattr(cublas, "WORKSPACE_BYTES", 1 << 16)
     monkeypatch.setattr(cublas, "version", lambda: "13.1.0")
-    for user in (cupy_machine, cards, card_times, inspection):
+    for user in (cupy_machine, cards, card_facts, card_times, inspection):
         monkeypatch.setattr(user, "library", lambda name, purpose: module)
     monkeypatch.setattr(cublas, "Cublas", Blas)
     monkeypatch.setattr(cudnn, "Plans", Plans)

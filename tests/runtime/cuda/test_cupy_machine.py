@@ -134,7 +134,7 @@ def test_what_cannot_be_allocated_names_worker_card_and_bytes(cuda: StandIn) -> 
 def test_too_little_memory_is_refused_before_anything_is_allocated(cuda: StandIn) -> None:
     machine = CupyMachine([0, 1, 1])
     machine.require([cuda.capacity, 10, 10])
-    with pytest.raises(ExecutionError, match=r"gpu\(1\) has .* but the arenas of workers 1, 2 take"):
+    with pytest.raises(ExecutionError, match=r"gpu\(1\) has .* but the arenas of worker 1, worker 2 take"):
         machine.require([0, cuda.capacity, 1])
     assert cuda.used == [0, 0]
 

@@ -207,10 +207,10 @@ def test_scratch_that_is_too_small_is_seen(bug: str, host: Bench, monkeypatch: p
     else:
         prepare = cuda_engine.prepare
 
-        def smaller(partitioned: Any, views: Any, worker: int, machine: HostMachine) -> Any:
+        def smaller(placed: Any, worker: int, machine: HostMachine, seats: Any, groups: Any) -> Any:
             allocate = machine.allocate
             monkeypatch.setattr(machine, "allocate", lambda worker, nbytes: allocate(worker, nbytes - 64))
-            return prepare(partitioned, views, worker, machine)
+            return prepare(placed, worker, machine, seats, groups)
 
         monkeypatch.setattr(cuda_engine, "prepare", smaller)
     trial = Trial(partitioned, host, islands=islands)

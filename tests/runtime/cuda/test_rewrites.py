@@ -8,15 +8,18 @@ import pytest
 from tofu.dataflow.graph import Graph, Role
 from tofu.dataflow.rewrites.encoders import Cast, PowerSgd, Rewrite, TopK
 from tofu.partitioner import lower
+from tofu.partitioner.methods.autodist.builders import all_reduce
 from tofu.partitioner.methods.autodist.compiling import compile_strategy
 from tofu.partitioner.methods.autodist.strategy import (
     AllReduce,
     Server,
     Synchronisation,
     SyncStrategy,
+    evenly,
 )
 from tofu.runtime.executor import Executor
 
+from ...partitioner.methods.autodist.embedded import BATCH, ROWS, embedded
 from ...partitioner.methods.autodist.recurrences import linear
 from .bench import Arrays, Bench, agree, learned
 from .guards import intact
@@ -60,4 +63,23 @@ def test_cards_learn_what_the_processor_learns(how: Synchronisation, bench: Benc
         assert executor.fetched_bytes == program.planned_bytes > 0
         assert intact(bench.machine)
     assert (expected["fc_weight"] != values["fc_weight"]).any()
+    agree(found, expected)
+
+
+def test_cards_look_up_the_rows_that_they_have(bench: Bench) -> None:
+    """A table cut by rows: each card sums the rows that it has, and the sums are added where samples are."""
+    graph = embedded("float32")
+    table = Synchronisation(tuple(map(Server, range(4))), evenly(0, ROWS, 4), masked=True)
+    plan = compile_strategy(graph, 4, SyncStrategy({**all_reduce(graph, 4).variables, "table_weight": table}))
+    assert plan.graph is not None
+    values, program = whole_numbers(plan.graph), lower(plan.graph, plan)
+    values["data"] = np.arange(BATCH) * 5.0 % ROWS
+    with Executor(program) as executor:
+        expected = learned(executor, values, steps=2)
+    with bench.executor(program) as executor:
+        bench.poison()
+        found = learned(executor, values, steps=2)
+        assert executor.fetched_bytes == program.planned_bytes > 0
+        assert intact(bench.machine)
+    assert (expected["table_weight"] != values["table_weight"]).any()
     agree(found, expected)

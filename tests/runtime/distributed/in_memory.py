@@ -9,9 +9,9 @@ from queue import Queue
 from typing import TypeVar
 
 from tofu.programs.memory import plan_memory
+from tofu.programs.process_messages import ProcessMessage, messages_of
 from tofu.programs.program import PartitionedGraph
 from tofu.programs.schedule import schedule
-from tofu.runtime.distributed.messages import ProcessMessage, messages_of
 from tofu.runtime.distributed.process_view import ProcessView, process_view
 from tofu.runtime.distributed.wire import Wire
 from tofu.runtime.engine import Watch
@@ -67,13 +67,17 @@ def views_of(
     return [process_view(partitioned, memory, messages, processes, me) for me in range(count)]
 
 
+def transports_of(count: int, rendezvous: bool = False) -> list[QueueTransport]:
+    """Return a transport for every process."""
+    queues: Queues = {(a, b): Queue() for a in range(count) for b in range(count)}
+    return [QueueTransport(queues, me, rendezvous) for me in range(count)]
+
+
 def engines_of(
     views: Sequence[ProcessView], rendezvous: bool = False
 ) -> tuple[list[NumpyEngine], list[QueueTransport]]:
     """Return an engine and a transport for every process."""
-    count = len(views)
-    queues: Queues = {(a, b): Queue() for a in range(count) for b in range(count)}
-    transports = [QueueTransport(queues, me, rendezvous) for me in range(count)]
+    transports = transports_of(len(views), rendezvous)
     engines = []
     for view, transport in zip(views, transports, strict=True):
         waits = schedule(view.partitioned, view.memory)

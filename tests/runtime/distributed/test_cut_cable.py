@@ -1,7 +1,7 @@
-"""Two processes in network namespaces of their own: their cable is cut, or narrow.
+"""Two processes in network namespaces of their own: their cable is cut, narrow, long, or loses packets.
 
-This needs the rights to make namespaces. Machines whose kernel has no `netem` can neither delay nor lose
-packets, so neither is tested.
+This needs the rights to make namespaces. The cable that is long and loses packets is a stand-in, see
+`benchmarks.cables`, because kernels may lack `netem`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
+
+from benchmarks.cables import Cable, NoCables, cable, shaped
 
 TIMEOUT_SECONDS = 3.0
 PATIENCE_SECONDS = 120.0
@@ -39,55 +42,41 @@ pytestmark = [
 ]
 
 
-def ip(*arguments: str) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(["ip", *arguments], capture_output=True, check=False)
-
-
 @pytest.fixture
-def spaces() -> Iterator[list[str]]:
-    """Two namespaces whose only way to each other is a cable between interfaces called `cable`."""
-    names = [f"tofu-{secrets.token_hex(3)}-{end}" for end in range(2)]
+def joined() -> Iterator[Cable]:
+    """Two namespaces whose only way to each other is a cable."""
+    with skipping(), cable() as found:
+        yield found
+
+
+@contextmanager
+def skipping() -> Iterator[None]:
+    """Skip the test if this machine cannot make cables."""
     try:
-        for name in names:
-            try:
-                made = ip("netns", "add", name)
-            except FileNotFoundError:
-                pytest.skip("there is no command ip")
-            if made.returncode:
-                pytest.skip(f"namespaces cannot be made: {made.stderr.decode().strip()}")
-        first, second = names
-        peer = ("type", "veth", "peer", "name", "cable", "netns", second)
-        if ip("link", "add", "cable", "netns", first, *peer).returncode:
-            pytest.skip("cables between namespaces cannot be made")
-        for end, name in enumerate(names, 1):
-            assert not ip("-n", name, "addr", "add", f"10.71.0.{end}/24", "dev", "cable").returncode
-            assert not ip("-n", name, "link", "set", "cable", "up").returncode
-            assert not ip("-n", name, "link", "set", "lo", "up").returncode
-        yield names
-    finally:
-        for name in names:
-            ip("netns", "del", name)
+        yield
+    except NoCables as error:
+        pytest.skip(str(error))
 
 
-def started(spaces: list[str], steps: int) -> list[subprocess.Popen[str]]:
-    """Start a process in each namespace."""
+def started(joined: Cable, steps: int) -> list[subprocess.Popen[str]]:
+    """Start a process at each end."""
     environment = {
         **os.environ,
         "WORLD_SIZE": "2",
-        "MASTER_ADDR": "10.71.0.1",
+        "MASTER_ADDR": joined.address(0),
         "MASTER_PORT": PORT,
         "TOFU_TOKEN": secrets.token_hex(),
         "OMP_NUM_THREADS": "1",
     }
     return [
         subprocess.Popen(
-            ["ip", "netns", "exec", name, sys.executable, "-c", SCRIPT.replace("STEPS", str(steps))],
+            joined.command(rank, [sys.executable, "-c", SCRIPT.replace("STEPS", str(steps))]),
             env={**environment, "RANK": str(rank)},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
         )
-        for rank, name in enumerate(spaces)
+        for rank in range(2)
     ]
 
 
@@ -100,11 +89,11 @@ def ended(processes: list[subprocess.Popen[str]]) -> list[str]:
             process.kill()
 
 
-def test_a_cut_cable_ends_both_with_the_name_of_the_other(spaces: list[str]) -> None:
-    processes = started(spaces, steps=1_000_000)
+def test_a_cut_cable_ends_both_with_the_name_of_the_other(joined: Cable) -> None:
+    processes = started(joined, steps=1_000_000)
     assert processes[0].stdout is not None
     assert processes[0].stdout.readline() == "learns\n"
-    ip("-n", spaces[0], "link", "set", "cable", "down")
+    joined.cut()
     cut = time.monotonic()
     first, second = ended(processes)
     assert time.monotonic() - cut < 10 * TIMEOUT_SECONDS
@@ -112,22 +101,33 @@ def test_a_cut_cable_ends_both_with_the_name_of_the_other(spaces: list[str]) -> 
         assert re.search(rf"ExecutionError: process {other} \(.*\) was lost: it has sent nothing for", said)
 
 
-def test_a_cable_that_is_cut_for_a_moment_changes_nothing(spaces: list[str]) -> None:
-    processes = started(spaces, steps=400)
+def test_a_cable_that_is_cut_for_a_moment_changes_nothing(joined: Cable) -> None:
+    processes = started(joined, steps=400)
     assert processes[0].stdout is not None
     assert processes[0].stdout.readline() == "learns\n"
-    ip("-n", spaces[0], "link", "set", "cable", "down")
+    joined.cut()
     time.sleep(TIMEOUT_SECONDS / 6)
-    ip("-n", spaces[0], "link", "set", "cable", "up")
+    joined.mend()
     assert ended(processes) == ["", ""]
     assert [process.returncode for process in processes] == [0, 0]
 
 
-def test_a_narrow_cable_changes_nothing(spaces: list[str]) -> None:
-    limit = ("tbf", "rate", "20mbit", "burst", "32kb", "latency", "400ms")
-    for name in spaces:
-        set_limit = ip("netns", "exec", name, "tc", "qdisc", "add", "dev", "cable", "root", *limit)
-        if set_limit.returncode:
-            pytest.skip(f"cables cannot be narrowed: {set_limit.stderr.decode().strip()}")
-    processes = started(spaces, steps=5)
+def test_a_narrow_cable_changes_nothing(joined: Cable) -> None:
+    with skipping():
+        joined.narrow(20)
+    processes = started(joined, steps=5)
     assert ended(processes) == ["", ""]
+    assert [process.returncode for process in processes] == [0, 0]
+
+
+@pytest.mark.parametrize(("delay_seconds", "loss"), [(0.02, 0.0), (0.001, 0.02)])
+def test_late_and_lost_packets_change_nothing(delay_seconds: float, loss: float) -> None:
+    """The stand-in for a network carries packets later, and loses two of a hundred."""
+    with skipping(), shaped(delay_seconds, loss, seed=1) as joined:
+        processes = started(joined, steps=40)
+        assert ended(processes) == ["", ""]
+        assert [process.returncode for process in processes] == [0, 0]
+        assert joined.shaper is not None
+        assert joined.shaper.carried > 200
+        assert (joined.shaper.lost > 0) == (loss > 0)
+        assert joined.delay_seconds >= delay_seconds

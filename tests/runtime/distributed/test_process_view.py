@@ -13,9 +13,9 @@ import tofu
 from tofu.programs.check_memory import check_memory
 from tofu.programs.clock import writes
 from tofu.programs.messages import SentPiece
+from tofu.programs.process_messages import ProcessMessage, messages_of
 from tofu.programs.program import PartitionedGraph
 from tofu.programs.schedule import schedule
-from tofu.runtime.distributed.messages import ProcessMessage, messages_of
 from tofu.runtime.executor import Executor
 
 from .in_memory import engines_of, together, views_of

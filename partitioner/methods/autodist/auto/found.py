@@ -61,6 +61,8 @@ class Finder:
         self._cuts = {each.tensor.name: self._cut(each) for each in self._variables}
         self.served = self._served({})
         """The servers of all variables, if each has one."""
+        self.by_servers = self._by_servers({}, self.served)
+        """The synchronisation of each variable by its server."""
 
     def __iter__(self) -> Iterator[FoundStrategy]:
         """Yield strategies, with groups of every size and updates in either order."""
@@ -77,7 +79,7 @@ class Finder:
     def _layouts(self) -> Iterator[tuple[str, Mapping[str, Synchronisation]]]:
         names = [each.tensor.name for each in self._variables]
         yield "reduced", dict.fromkeys(names, REDUCED)
-        yield "served", self._by_servers({}, self.served)
+        yield "served", self.by_servers
         cut_before: set[tuple[str, ...]] = set()
         for small in SMALL:
             cut = {
@@ -95,8 +97,7 @@ class Finder:
         yield "eliminated", self._eliminated()
         sparse = {each.tensor.name for each in self._variables if each.sparse}
         if sparse and len(sparse) < len(names):
-            served = self._by_servers({}, self.served)
-            for name, of in (("cut", self._cuts), ("served", served)):
+            for name, of in (("cut", self._cuts), ("served", self.by_servers)):
                 found = {each: (of[each] or REDUCED) if each in sparse else REDUCED for each in names}
                 yield f"sparse {name}, others reduced", found
 

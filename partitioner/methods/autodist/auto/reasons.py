@@ -28,7 +28,8 @@ from .....simulator.simulate import simulate_times
 from .....simulator.times import ComputeTimes, times_on
 from ..strategy import AllReduce, Synchronisation, SyncStrategy
 from ..variables import find_variables
-from .search import Candidates, SyncCandidate, SyncSearch
+from .candidates import Candidates, SyncCandidate
+from .search import SyncSearch
 
 LEAST_SHARE = 0.01
 """The part of the plain time below which a gain is not stated."""

@@ -12,7 +12,7 @@ Implemented in: `search_strategies`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import product
@@ -20,17 +20,12 @@ from itertools import product
 from .....dataflow.graph import Graph
 from .....errors import PlanError
 from .....machines.machine import Machine
-from .....programs.messages import Messages
-from .....programs.program import PartitionedGraph
-from .....simulator.simulate import simulate
-from .....simulator.timeline import Timeline
-from ....plans.plan import Plan
 from ..builders import BUILDERS, all_reduce, poseidon
-from ..compiling import compile_strategy
-from ..merging import merge
 from ..strategy import AllReduce, Synchronisation, SyncStrategy
+from .candidates import Candidates, Lower, SyncCandidate
 from .found import Finder, FoundStrategy
 from .model import SyncModel
+from .sparse_variants import sparse_variants
 
 SIMULATED = 6
 """The number of strategies of the finder that are simulated."""
@@ -43,35 +38,6 @@ IMPROVING_JOBS = 4_000_000
 
 PLAIN = "plain all-reduce"
 """The name of all-reduces, each variable's by itself, with which others are compared."""
-
-Lower = Callable[[Graph, Plan], PartitionedGraph]
-"""Makes programs of a plan, as `tofu.lower` does."""
-
-
-@dataclass(frozen=True, slots=True)
-class SyncCandidate:
-    """A strategy that was simulated."""
-
-    name: str
-    """The builder, or how it was found."""
-
-    strategy: SyncStrategy
-    """The strategy."""
-
-    plan: Plan
-    """Its plan."""
-
-    program: PartitionedGraph
-    """The programs; all-reduces of a group wait for each other if messages are merged."""
-
-    messages: Messages | None
-    """The messages, if they are merged."""
-
-    seconds: float
-    """The simulated time of an iteration."""
-
-    predicted_seconds: float
-    """The time by the fast model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,38 +60,19 @@ class SyncSearch:
     """The part by which the busiest lane of the best servers may be loaded less, if all have servers."""
 
 
-class Candidates:
-    """Compiles and simulates strategies on a machine."""
-
-    def __init__(self, graph: Graph, workers: int, machine: Machine, lower: Lower, merged: bool) -> None:
-        self.graph = graph
-        """The graph."""
-        self.machine = machine
-        """The machine."""
-        self._workers = workers
-        self._lower = lower
-        self._merged = merged
-
-    def simulated(
-        self, name: str, strategy: SyncStrategy, model: SyncModel | None = None
-    ) -> tuple[SyncCandidate, Timeline]:
-        """Simulate a strategy."""
-        plan = compile_strategy(self.graph, self._workers, strategy)
-        program, messages = self._lower(self.graph, plan), None
-        if self._merged:
-            both = merge(self.graph, program, strategy)
-            program, messages = both.program, both.messages
-        timeline = simulate(program, self.machine, messages=messages)
-        predicted = timeline.seconds if model is None else model.seconds(strategy)
-        return SyncCandidate(name, strategy, plan, program, messages, timeline.seconds, predicted), timeline
-
-
 def search_strategies(
-    graph: Graph, workers: int, machine: Machine, lower: Lower, *, merged: bool = True
+    graph: Graph,
+    workers: int,
+    machine: Machine,
+    lower: Lower,
+    *,
+    merged: bool = True,
+    rewrites: bool = True,
 ) -> SyncSearch:
     """Search a strategy of the least simulated time.
 
-    If not `merged`, every transfer has its own messages, as engines have today, and groups change nothing.
+    If not `merged`, every transfer has its own messages, as engines have today, and groups change nothing. If
+    not `rewrites`, the plans are for this graph, and no lookups are masked.
     Raises PlanError if data parallelism has no plan, and MachineError as `tofu.simulate`.
     """
     machine.check_workers(workers)
@@ -153,6 +100,8 @@ def search_strategies(
             tried.add(key)
             candidates.append(trying.simulated(each.name, each.strategy, model)[0])
     candidates += _variants(graph, workers, trying, candidates)
+    fastest = min(candidates, key=lambda each: each.seconds)
+    candidates += sparse_variants(trying, fastest, finder.by_servers, rewrites)
     ranked = tuple(sorted(candidates, key=lambda each: each.seconds))
     return SyncSearch(ranked[0], plain, ranked, count + trials, finder.served.gap)
 

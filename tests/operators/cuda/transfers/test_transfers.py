@@ -12,7 +12,7 @@ from tofu.errors import DataError, OperatorError
 from tofu.operators.cuda.launch.commands import KernelLaunch, MemoryCopy
 from tofu.operators.cuda.launch.view import DeviceView
 from tofu.operators.cuda.transfers.transfer_units import copy_unit
-from tofu.operators.cuda.transfers.transfers import fetch, fill, moved_bytes, reduce
+from tofu.operators.cuda.transfers.transfers import Reduction, fetch, fill, moved_bytes, reduce, reduce_all
 from tofu.tdl.ast import Reducer
 
 from ..arrays import decode, encode
@@ -164,6 +164,32 @@ def test_many_terms(card: Card, count: int) -> None:
     for start in range(48, count, 47):
         result = expected(Reducer.SUM, type, [result, *wholes[start : start + 47]])
     assert np.array_equal(target.array, result)
+
+
+def test_reductions_share_launches(card: Card) -> None:
+    """Those of one reducer, type and number of terms; one term is copied, and second passes come later."""
+    rng = np.random.default_rng(3)
+    reductions: list[Reduction] = []
+    expectations: list[tuple[Any, Any]] = []
+    everything: list[Any] = []
+    cases = ((Reducer.SUM, "float16", 3), (Reducer.MAX, "bfloat16", 3), (Reducer.SUM, "float16", 3))
+    for reducer, type, count in (*cases, (Reducer.SUM, "float32", 1), (Reducer.SUM, "float16", 50)):
+        target = strided(numbers((4, 16), type, rng), type, rng)
+        terms, wholes, kept = random_terms(target.array, type, count, rng, most=1)
+        reductions.append((reducer, terms))
+        result = expected(reducer, type, wholes[:48]) if count > 1 else wholes[0]
+        if count > 48:
+            result = expected(reducer, type, [result, *wholes[48:]])
+        expectations.append((target.array, result))
+        everything += [target, *kept]
+    commands = reduce_all(reductions)
+    copied = len(fetch(reductions[3][1][0]))
+    combined = [int(each.struct["terms"][0]) for each in commands[copied:] if isinstance(each, KernelLaunch)]
+    assert sorted(combined) == [3, 3, 3, 48]
+    assert len(commands) == copied + 4
+    card.run(commands)
+    for found, values in expectations:
+        assert np.array_equal(found, values)
 
 
 def test_sums_of_sixteen_bits_are_rounded_once(card: Card) -> None:

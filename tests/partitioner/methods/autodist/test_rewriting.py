@@ -217,7 +217,7 @@ def test_plans_keep_their_rewrites(tmp_path: Path) -> None:
     assert read == plan
     read.verify(rewrite(linear(), 4, read))
     with pytest.raises(
-        PlanError, match=r"other gradients of 'fc_weight' \(1 in all\); use tofu.sync.rewrite"
+        PlanError, match=r"other gradients or lookups of 'fc_weight' \(1 in all\); use tofu.sync.rewrite"
     ):
         read.verify(linear())
 

@@ -11,7 +11,8 @@ from tofu.errors import PlanError
 from tofu.partitioner import lower
 from tofu.partitioner.methods.autodist.builders import all_reduce, ps_load_balancing
 from tofu.partitioner.methods.autodist.compiling import compile_strategy
-from tofu.partitioner.methods.autodist.merging import gradient_groups, merge
+from tofu.partitioner.methods.autodist.gradient_groups import gradient_groups
+from tofu.partitioner.methods.autodist.merging import merge
 from tofu.partitioner.methods.autodist.strategy import SyncStrategy
 from tofu.partitioner.methods.autodist.strategy_file import parse_strategy, strategy_document
 from tofu.partitioner.methods.autodist.uneven import share_bounds

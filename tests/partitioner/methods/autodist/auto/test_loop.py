@@ -10,11 +10,12 @@ import pytest
 
 import tofu
 from tofu.machines import load
+from tofu.partitioner.methods.autodist.auto.candidates import Candidates
 from tofu.partitioner.methods.autodist.auto.loop import LoopResult, run_loop
 from tofu.partitioner.methods.autodist.auto.model import SyncModel
 from tofu.partitioner.methods.autodist.auto.ranker import FEATURES, Ranker, features, ranking_accuracy
 from tofu.partitioner.methods.autodist.auto.sampler import sample
-from tofu.partitioner.methods.autodist.auto.search import PLAIN, Candidates
+from tofu.partitioner.methods.autodist.auto.search import PLAIN
 from tofu.partitioner.methods.autodist.builders import all_reduce
 from tofu.partitioner.methods.autodist.strategy import AllReduce, Server
 from tofu.partitioner.methods.autodist.variables import find_variables

@@ -10,9 +10,10 @@ import pytest
 import tofu
 from tofu.machines import load
 from tofu.partitioner import AutoSync
+from tofu.partitioner.methods.autodist.auto.candidates import Candidates
 from tofu.partitioner.methods.autodist.auto.model import SyncModel
 from tofu.partitioner.methods.autodist.auto.sampler import sample
-from tofu.partitioner.methods.autodist.auto.search import PLAIN, Candidates, groups_of
+from tofu.partitioner.methods.autodist.auto.search import PLAIN, groups_of
 from tofu.partitioner.methods.autodist.builders import BUILDERS, all_reduce
 from tofu.partitioner.methods.autodist.merging import merge
 from tofu.sync import auto, compile

@@ -11,11 +11,16 @@ The bytes of all messages are those that the programs fetch: a region that is fe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from ...programs.messages import SentPiece, messages
-from ...programs.program import PartitionedGraph
+import numpy as np
+
+from .messages import SentPiece, messages
+from .program import Compute, Instruction, MultiFetch, PartitionedGraph, Piece, Program, Reduce
+
+PlaceOfPiece = tuple[int, int, int]
+"""The worker and the index of a transfer, and the place of a piece among its pieces, term by term."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,3 +80,28 @@ def messages_of(partitioned: PartitionedGraph, processes: Sequence[int]) -> tupl
 
 def _key(found: tuple[tuple[int, int, int, int, bool], tuple[SentPiece, ...]]) -> tuple[int, ...]:
     return found[0]
+
+
+def redirected(program: Program, found: Mapping[PlaceOfPiece, Piece], step: int) -> Program:
+    """Return a worker's program, in which some pieces are read elsewhere, as when a message has brought them.
+
+    The tick `t` becomes the last of the ticks from `step t` on, so there is time before it for messages.
+    """
+
+    def moved(index: int, pieces: Sequence[Piece], start: int = 0) -> tuple[Piece, ...]:
+        keys = ((program.worker, index, place) for place in range(start, start + len(pieces)))
+        return tuple(found.get(key, piece) for key, piece in zip(keys, pieces, strict=True))
+
+    instructions: list[Instruction] = []
+    for index, instruction in enumerate(program.instructions):
+        tick = step * instruction.tick + step - 1
+        match instruction:
+            case Compute():
+                instructions.append(replace(instruction, tick=tick))
+            case MultiFetch(pieces=pieces):
+                instructions.append(replace(instruction, pieces=moved(index, pieces), tick=tick))
+            case Reduce(parts=parts):
+                starts = np.cumsum([0, *map(len, parts)]).tolist()
+                terms = tuple(moved(index, part, start) for part, start in zip(parts, starts, strict=False))
+                instructions.append(replace(instruction, parts=terms, tick=tick))
+    return replace(program, instructions=tuple(instructions))
