@@ -21,6 +21,8 @@ from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 from ..errors import ExecutionError
 from ..operators.kernels.kernel import Array
+from ..operators.native.asked import is_asked
+from ..operators.native.call_list import joined
 from ..programs.memory import MemoryPlan
 from ..programs.program import Lane, PartitionedGraph
 from ..programs.schedule import LaneOf, Schedule
@@ -123,7 +125,7 @@ class NumpyEngine(OneProcess):
         allowed = min([processors(), *(library["num_threads"] for library in self._blas.info())])
         self.kernel_threads = max(1, allowed // (self.threads * sharing))
         self.places = [schedule.in_order(lanes) for lanes in served]
-        self._team = Team(self._tasks(schedule), watch.watchdog_seconds)
+        self._team = Team(self._tasks(schedule), watch.watchdog_seconds, joined if is_asked() else None)
         self._finalizer = weakref.finalize(self, self._team.close)
 
     @property

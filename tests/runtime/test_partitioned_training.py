@@ -118,6 +118,17 @@ def test_integer_valued_training_is_bit_equal(network: str, steps: int, workers:
     assert all((expected[name] != start[name]).any() for name in learned), "nothing was learned"
 
 
+@pytest.mark.parametrize("threads", [1, 2, 4])
+@pytest.mark.parametrize(("network", "steps"), [("perceptron", 2), ("convolutional", 1)])
+def test_integer_valued_training_in_c_is_bit_equal(
+    network: str, steps: int, threads: int, request: pytest.FixtureRequest
+) -> None:
+    expected = single(network, steps)
+    request.getfixturevalue("native")
+    for name, value in train(training(network), 4, steps, threads=threads).items():
+        np.testing.assert_array_equal(value, expected[name], err_msg=name)
+
+
 @pytest.mark.parametrize("workers", WORKERS)
 def test_recurrent_training_agrees(workers: int) -> None:
     expected = single("recurrent", 3)
