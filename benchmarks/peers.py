@@ -42,6 +42,14 @@ AGREEMENT = 1e-3
 """How much the first losses may differ, relatively: more, and the steps would not be the same."""
 
 BENCHMARKS: dict[str, dict[str, Any]] = {
+    "GPT-2": {
+        "model": "gpt-4-256",
+        "batch": 8,
+        "family": "transformer",
+        "options": {"steps": 128, "vocabulary": 4096, "heads": 4, "dropout": 0.0},
+        "output": "softmax",
+        "peers": {"torch": ("plain", "fused")},
+    },
     "LSTM": {
         "model": "rnn-2-512",
         "batch": 32,
@@ -76,6 +84,7 @@ NAMES = {
     ("mxnet", "fused"): "MXNet, RNN operator",
     ("torch", "plain"): "PyTorch",
     ("torch", "channels_last"): "PyTorch, channels last",
+    ("torch", "fused"): "PyTorch, attention in one",
 }
 
 
@@ -224,6 +233,8 @@ def prepare(folder: Path, benchmark: dict[str, Any]) -> None:
                 value = np.zeros(shape)
             case "weight":
                 value = generator.standard_normal(shape) / np.sqrt(np.prod(shape[1:]))
+            case "data" if benchmark["family"] == "transformer":
+                value = generator.integers(0, benchmark["options"]["vocabulary"], shape)
             case _:
                 value = generator.standard_normal(shape)
         tensors[name] = value.astype(np.float32)

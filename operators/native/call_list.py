@@ -70,7 +70,7 @@ def call_list(calls: Sequence[tuple[int, CCall]], running: int) -> Run:
 
 
 @cache
-def _function(folder: Path) -> Callable[[c_void_p], int]:
+def _function(folder: Path) -> Any:
     """Return the function, built if it is not in the folder of libraries."""
     source = (files(__package__) / "call_list.cpp").read_text(encoding="utf-8")
     function: Any = function_in(loaded(source, required()), "tofu_run_calls")

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +24,7 @@ from .generated import generated
 MOST_TERMS = 8
 """The most arrays that one function combines."""
 
-WORDS = MappingProxyType({4: np.dtype(np.int32), 8: np.dtype(np.int64)})
+WORDS: Mapping[int, np.dtype[Any]] = MappingProxyType({4: np.dtype(np.int32), 8: np.dtype(np.int64)})
 """The type as which an element is copied, by the bytes that it takes."""
 
 FLOATS = ("float32", "float64")
