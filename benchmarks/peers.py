@@ -20,6 +20,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -32,7 +33,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.environment import INSTRUCTIONS, compared
+from benchmarks.environment import INSTRUCTIONS, compared, limited_compiler
 from benchmarks.machine import described
 from benchmarks.record import keep
 
@@ -181,6 +182,7 @@ def measured(benchmark: dict[str, Any], options: argparse.Namespace) -> dict[str
     environment = compared(os.environ, options.instructions)
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
+        environment["PATH"] = limited_compiler(options.instructions, Path(folder), environment["PATH"])
         prepare(Path(folder), benchmark)
         contenders = []
         for name, command in commands(folder, benchmark, options):
@@ -193,9 +195,24 @@ def measured(benchmark: dict[str, Any], options: argparse.Namespace) -> dict[str
         check(contenders)
         profiles = {c.name: c.ask("profile") for c in contenders if c.name.startswith("Tofu")}
     results = {c.name: c.result(contenders[0].processor) for c in contenders}
+    for name, ratio in overheads(contenders).items():
+        results[name]["to_one_worker"] = ratio
     for name, profile in profiles.items():
         results[name].update(profile)
     return results
+
+
+def overheads(contenders: list[Contender]) -> dict[str, float]:
+    """Return the median ratio of the time of several workers to that of one, which computes alike."""
+    several = re.compile(r"^Tofu, \d+ workers")
+    alone = {each.name: each for each in contenders}
+    return {
+        each.name: median(
+            [own / one for own, one in zip(each.processor, alone[name].processor, strict=True)][WARM_UP:]
+        )
+        for each in contenders
+        if (name := several.sub("Tofu, 1 worker", each.name)) != each.name and name in alone
+    }
 
 
 @contextmanager
@@ -299,6 +316,8 @@ def report(name: str, results: dict[str, dict[str, Any]]) -> str:
     profiled = {contender: result for contender, result in results.items() if "operator_seconds" in result}
     for contender, result in profiled.items():
         lines.append(f"  {contender}, {1 / result['tofu_to_this']:.2f} of the first: ")
+        if "to_one_worker" in result:
+            lines.append(f"{result['to_one_worker']:.2f} of one worker, ")
         lines.append(
             f"{result['instructions']} instructions, {result['fetched_bytes'] / 1e6:.0f} MB fetched, "
         )

@@ -1,7 +1,7 @@
 """The training step in PyTorch: python -m benchmarks.steps.torch_step FOLDER CORE FORM.
 
-FORM is `plain`, `channels_last` for images with their channels innermost in memory, or `fused` for attention in
-one function.
+FORM is `plain`, `channels_last` for images with their channels innermost in memory, or `fused` for attention
+in one function.
 """
 
 from __future__ import annotations
