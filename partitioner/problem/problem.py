@@ -28,7 +28,7 @@ from typing import NamedTuple, Protocol
 from ...analyzer.bind.bound import Bound
 from ...analyzer.indices.region import Shape
 from ...dataflow.graph import Graph, Operation
-from ..costs.plan_bytes import count_bytes
+from ..costs.plan_bytes import PartCounts, count_bytes
 from ..costs.reduced_on_the_way import on_the_way
 from ..costs.repeated import repeated_bytes
 from ..layouts.choices import Counts, OperatorChoices, TensorChoices, operator_choices
@@ -222,6 +222,9 @@ class Problem:
     known_choices: dict[tuple[int, ...], Tables] = field(default_factory=dict, compare=False, repr=False)
     """Choices of one step that were made, by factors; the same problem at other prices shares them."""
 
+    known_counts: dict[tuple[int, ...], PartCounts] = field(default_factory=dict, compare=False, repr=False)
+    """Counts of bytes of plans that were made, by factors; the same problem at other prices shares them."""
+
     least_moved: dict[tuple[int, ...], int] = field(
         init=False, default_factory=dict, compare=False, repr=False
     )
@@ -367,4 +370,5 @@ class Chosen:
         """
         graph = self.problem.graph
         versions = versions_read(graph, graph.operations, self.layouts, self.copies)
-        return count_bytes(graph, self.layouts, self.operations, self.factors, versions)
+        parts = self.problem.known_counts.setdefault(self.factors, PartCounts(self.factors))
+        return count_bytes(graph, self.layouts, self.operations, self.factors, versions, parts)
