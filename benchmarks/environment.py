@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping
+from pathlib import Path
 
 PREFIXES = (
     "ATEN_",
@@ -40,6 +42,24 @@ INSTRUCTIONS: dict[str, dict[str, str]] = {
     },
 }
 """Variables that keep all libraries to a level of vector instructions; `all` is what the processor has."""
+
+
+COMPILED_FOR = {"avx2": "-march=x86-64-v3"}
+"""The option of a C compiler that keeps it to a level of vector instructions."""
+
+
+def limited_compiler(instructions: str, folder: Path, path: str) -> str:
+    """Return a search path on which the command `cc` keeps to a level of vector instructions.
+
+    The command is written to the folder.
+    """
+    option, compiler = COMPILED_FOR.get(instructions), shutil.which("cc", path=path)
+    if option is None or compiler is None:
+        return path
+    command = folder / "cc"
+    command.write_text(f'#!/bin/sh\nexec {compiler} "$@" {option}\n', encoding="utf-8")
+    command.chmod(0o755)
+    return f"{folder}:{path}"
 
 
 def compared(environment: Mapping[str, str], instructions: str) -> dict[str, str]:

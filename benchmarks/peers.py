@@ -20,6 +20,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -32,7 +33,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.environment import INSTRUCTIONS, compared
+from benchmarks.environment import INSTRUCTIONS, compared, limited_compiler
 from benchmarks.machine import described
 from benchmarks.record import keep
 
@@ -42,6 +43,14 @@ AGREEMENT = 1e-3
 """How much the first losses may differ, relatively: more, and the steps would not be the same."""
 
 BENCHMARKS: dict[str, dict[str, Any]] = {
+    "GPT-2": {
+        "model": "gpt-4-256",
+        "batch": 8,
+        "family": "transformer",
+        "options": {"steps": 128, "vocabulary": 4096, "heads": 4, "dropout": 0.0},
+        "output": "softmax",
+        "peers": {"torch": ("plain", "fused")},
+    },
     "LSTM": {
         "model": "rnn-2-512",
         "batch": 32,
@@ -76,6 +85,7 @@ NAMES = {
     ("mxnet", "fused"): "MXNet, RNN operator",
     ("torch", "plain"): "PyTorch",
     ("torch", "channels_last"): "PyTorch, channels last",
+    ("torch", "fused"): "PyTorch, attention in one",
 }
 
 
@@ -172,6 +182,7 @@ def measured(benchmark: dict[str, Any], options: argparse.Namespace) -> dict[str
     environment = compared(os.environ, options.instructions)
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
+        environment["PATH"] = limited_compiler(options.instructions, Path(folder), environment["PATH"])
         prepare(Path(folder), benchmark)
         contenders = []
         for name, command in commands(folder, benchmark, options):
@@ -184,9 +195,24 @@ def measured(benchmark: dict[str, Any], options: argparse.Namespace) -> dict[str
         check(contenders)
         profiles = {c.name: c.ask("profile") for c in contenders if c.name.startswith("Tofu")}
     results = {c.name: c.result(contenders[0].processor) for c in contenders}
+    for name, ratio in overheads(contenders).items():
+        results[name]["to_one_worker"] = ratio
     for name, profile in profiles.items():
         results[name].update(profile)
     return results
+
+
+def overheads(contenders: list[Contender]) -> dict[str, float]:
+    """Return the median ratio of the time of several workers to that of one, which computes alike."""
+    several = re.compile(r"^Tofu, \d+ workers")
+    alone = {each.name: each for each in contenders}
+    return {
+        each.name: median(
+            [own / one for own, one in zip(each.processor, alone[name].processor, strict=True)][WARM_UP:]
+        )
+        for each in contenders
+        if (name := several.sub("Tofu, 1 worker", each.name)) != each.name and name in alone
+    }
 
 
 @contextmanager
@@ -224,6 +250,8 @@ def prepare(folder: Path, benchmark: dict[str, Any]) -> None:
                 value = np.zeros(shape)
             case "weight":
                 value = generator.standard_normal(shape) / np.sqrt(np.prod(shape[1:]))
+            case "data" if benchmark["family"] == "transformer":
+                value = generator.integers(0, benchmark["options"]["vocabulary"], shape)
             case _:
                 value = generator.standard_normal(shape)
         tensors[name] = value.astype(np.float32)
@@ -288,6 +316,8 @@ def report(name: str, results: dict[str, dict[str, Any]]) -> str:
     profiled = {contender: result for contender, result in results.items() if "operator_seconds" in result}
     for contender, result in profiled.items():
         lines.append(f"  {contender}, {1 / result['tofu_to_this']:.2f} of the first: ")
+        if "to_one_worker" in result:
+            lines.append(f"{result['to_one_worker']:.2f} of one worker, ")
         lines.append(
             f"{result['instructions']} instructions, {result['fetched_bytes'] / 1e6:.0f} MB fetched, "
         )

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..analyzer.indices.region import Shape
 from ..dataflow import sym
 from ..dataflow.builder import Names
 from ..dataflow.symbol import Symbol
 from ..errors import ShapeError
-from ..importers.onnx import ImportedModel, read_onnx
 from .model import Model
+
+if TYPE_CHECKING:
+    from ..importers.onnx import ImportedModel
 
 SUFFIX = ".onnx"
 """The end of the names of ONNX files."""
@@ -38,6 +40,8 @@ def load(path: str, batch: int | None = None, shapes: Mapping[str, Shape] | None
     inputs. Raises GraphError, OperatorError, and ShapeError for a dimension that stays open or a batch that
     the file does not have.
     """
+    from ..importers.onnx import read_onnx
+
     given = dict(shapes or {})
     label = {name: given.pop(name) for name in list(given) if name.endswith("_label")}
     found = read_onnx(path, given, batch=batch)

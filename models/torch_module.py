@@ -9,7 +9,6 @@ from typing import Any
 from ..dataflow import sym
 from ..dataflow.optimizer import sgd
 from ..errors import GraphError
-from ..importers.torch import from_torch
 from .model import Model
 
 LABEL = "softmax_label"
@@ -38,6 +37,8 @@ def of_module(name: str, module: object, example_inputs: object, batch: int | No
     """
     if batch is not None:
         example_inputs = _of_batch(name, example_inputs, batch)
+    from ..importers.torch import from_torch
+
     symbol, values = from_torch(module, example_inputs)
     arguments, outputs, _ = symbol.infer_shape()
     shapes = {

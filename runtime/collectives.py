@@ -6,12 +6,16 @@ while they copy them, so the count is of bytes that really moved.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from array import array
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from ..operators.kernels.kernel import Array
+from ..operators.derive.steps.layout import address_of
+from ..operators.kernels.c_run import CallForm, CCall, CRun
+from ..operators.kernels.kernel import Array, in_turn
 from ..operators.kernels.strided import bound
 from ..operators.kernels.workspace import Workspace
+from ..operators.native.moves import combined, copied
 from ..tdl import combiner
 from ..tdl.ast import AnyReducer, Reducer
 from ..tdl.reducers import UFUNCS
@@ -36,14 +40,35 @@ class Transfer:
 class FetchedBytes:
     """Bytes that one worker has read from other workers since the last reset."""
 
-    __slots__ = ("nbytes",)
+    __slots__ = ("_count",)
 
     def __init__(self) -> None:
-        self.nbytes = 0
+        self._count = array("q", [0])
+
+    @property
+    def nbytes(self) -> int:
+        """Return the bytes."""
+        return self._count[0]
+
+    @nbytes.setter
+    def nbytes(self, value: int) -> None:
+        self._count[0] = value
+
+    def counting(self, nbytes: int) -> CRun:
+        """Return the run that adds to the bytes."""
+
+        def run() -> None:
+            self._count[0] += nbytes
+
+        words = (self._count.buffer_info()[0], nbytes)
+        return CRun(run, (CCall(CallForm.COUNT, words, self._count, "the count of bytes"),))
 
 
 def multi_fetch(transfers: Sequence[Transfer], traffic: FetchedBytes) -> Step:
-    """Copy every piece into its place in the target."""
+    """Copy every piece into its place in the target, in C if that is asked for."""
+    in_c = _in_c((_copies(transfer) for transfer in transfers), transfers, traffic)
+    if in_c is not None:
+        return in_c
     local = [(t.source, t.target) for t in transfers if not t.remote]
     remote = [(t.source, t.target) for t in transfers if t.remote]
 
@@ -64,8 +89,12 @@ def fixed_order_reduce(
 ) -> Step:
     """Combine terms, each made of pieces that together cover the target, in the order given.
 
-    The order never depends on which worker finishes first, so every run rounds in the same way.
+    The order never depends on which worker finishes first, so every run rounds in the same way. C computes it
+    if that is asked for.
     """
+    in_c = _in_c(_combinations(reducer, terms), [t for term in terms for t in term], traffic)
+    if in_c is not None:
+        return in_c
     first = [(t.source, t.target) for t in terms[0]]
     rest = [_combination(reducer, t, workspace) for term in terms[1:] for t in term]
     remote = [t.source for term in terms for t in term if t.remote]
@@ -78,6 +107,48 @@ def fixed_order_reduce(
         traffic.nbytes += sum(source.nbytes for source in remote)
 
     return run
+
+
+def _in_c(
+    parts: Iterator[Sequence[Step] | None], transfers: Sequence[Transfer], traffic: FetchedBytes
+) -> Step | None:
+    """Return the step of parts that are all computed in C; None if one is not."""
+    steps: list[Step] = []
+    for part in parts:
+        if part is None:
+            return None
+        steps += part
+    return in_turn([*steps, traffic.counting(sum(t.source.nbytes for t in transfers if t.remote))])
+
+
+def _copies(transfer: Transfer) -> Sequence[Step] | None:
+    run = copied(transfer.source, transfer.target)
+    return None if run is None else (run,)
+
+
+def _combinations(
+    reducer: AnyReducer, terms: Sequence[Sequence[Transfer]]
+) -> Iterator[Sequence[Step] | None]:
+    """Yield the steps in C for each part of the target; None for one that NumPy computes.
+
+    All terms have the same parts, or parts are added to the target one by one.
+    """
+    if not isinstance(reducer, Reducer):
+        yield None
+        return
+    places = [{_place(t.target): t for t in term} for term in terms]
+    if all(each.keys() == places[0].keys() for each in places):
+        for key, transfer in places[0].items():
+            yield combined(reducer, [each[key].source for each in places], transfer.target)
+        return
+    yield from map(_copies, terms[0])
+    for term in terms[1:]:
+        for t in term:
+            yield combined(reducer, (t.target, t.source), t.target)
+
+
+def _place(array: Array) -> tuple[object, ...]:
+    return address_of(array), array.shape, array.strides
 
 
 def _combination(reducer: AnyReducer, transfer: Transfer, workspace: Workspace) -> Step:

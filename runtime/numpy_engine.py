@@ -21,6 +21,8 @@ from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 from ..errors import ExecutionError
 from ..operators.kernels.kernel import Array
+from ..operators.native.asked import is_asked
+from ..operators.native.call_list import joined
 from ..programs.memory import MemoryPlan
 from ..programs.program import Lane, PartitionedGraph
 from ..programs.schedule import LaneOf, Schedule
@@ -127,7 +129,8 @@ class NumpyEngine(OneProcess):
         placed = [
             [PlacedStep(place, self._steps[place[0]][place[1]]) for place in places] for places in self.places
         ]
-        self._team = Team(thread_tasks(placed, schedule.waits), watch.watchdog_seconds)
+        tasks = thread_tasks(placed, schedule.waits)
+        self._team = Team(tasks, watch.watchdog_seconds, joined if is_asked() else None)
         self._finalizer = weakref.finalize(self, self._team.close)
 
     @property

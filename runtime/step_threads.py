@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
+from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -52,6 +53,13 @@ class _Group:
 
     last: int
     """The number after that of the last step."""
+
+
+Numbered = tuple[int, Step]
+"""A step, and the number of its first step if it is several in one."""
+
+Join = Callable[[Sequence[Numbered], int], Sequence[Numbered]]
+"""Makes one step of several. Such a step writes the number that it is at to memory at the address."""
 
 
 class StepFailed(Exception):
@@ -105,12 +113,18 @@ class Team:
     broken and must not run again.
     """
 
-    def __init__(self, tasks: Sequence[Sequence[ThreadStep]], watchdog_seconds: float) -> None:
-        self._groups = group(tasks)
+    def __init__(
+        self, tasks: Sequence[Sequence[ThreadStep]], watchdog_seconds: float, join: Join | None = None
+    ) -> None:
+        """`join` makes one step of several steps of a group."""
         self._watchdog_seconds = watchdog_seconds
         count = len(tasks)
         self._done = [0] * count
-        self._current = [0] * count
+        self._current = array("q", [0] * count)
+        self._groups = group(tasks)
+        self._steps = [
+            [self._numbered(each, thread, join) for each in own] for thread, own in enumerate(self._groups)
+        ]
         self._sleepers = [0] * count
         self._progress = [threading.Condition() for _ in range(count)]
         self._failures: list[tuple[int, int, BaseException]] = []
@@ -139,7 +153,8 @@ class Team:
         try:
             with self._gate:
                 self._done[:] = [0] * len(self._threads)
-                self._current[:] = [0] * len(self._threads)
+                for thread in range(len(self._threads)):
+                    self._current[thread] = 0
                 self._working = len(self._threads)
                 self._iteration += 1
                 self._gate.notify_all()
@@ -158,6 +173,14 @@ class Team:
         deadline = time.monotonic() + JOIN_SECONDS
         for thread in filter(Thread.is_alive, self._threads):
             thread.join(max(deadline - time.monotonic(), 0))
+
+    def _numbered(self, block: _Group, thread: int, join: Join | None) -> Sequence[Numbered]:
+        """Return the steps of a group with their numbers, some of them joined."""
+        steps = list(enumerate(block.steps, block.first))
+        if join is None:
+            return steps
+        address, _ = self._current.buffer_info()
+        return join(steps, address + thread * self._current.itemsize)
 
     def _await_threads(self) -> None:
         seen = list(self._current)
@@ -208,13 +231,13 @@ class Team:
 
     def _iterate(self, me: int) -> None:
         done, current, sleepers = self._done, self._current, self._sleepers
-        for block in self._groups[me]:
+        for block, steps in zip(self._groups[me], self._steps[me], strict=True):
             for other, needed in block.waits:
                 if done[other] < needed:
                     self._sleep_until(other, needed)
             if self._stopping:
                 raise _Stopped
-            for number, step in enumerate(block.steps, block.first):
+            for number, step in steps:
                 current[me] = number
                 step()
             # The order matters: a sleeper counts itself before it looks at `done` for the last time.

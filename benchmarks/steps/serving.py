@@ -33,7 +33,7 @@ def pin(core: int) -> None:
 
 def loss_of(probabilities: Any, labels: Any) -> float:
     """Return the mean cross entropy of rows of probabilities."""
-    chosen = probabilities[np.arange(len(labels)), labels.astype(int)]
+    chosen = probabilities[np.arange(labels.size), labels.ravel().astype(int)]
     return float(-np.log(chosen).mean())
 
 

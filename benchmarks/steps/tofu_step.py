@@ -40,7 +40,8 @@ def serve_steps(folder: str, workers: str, merge: bool) -> None:
     from tofu.runtime.kernel_libraries import library_names
 
     facts, tensors = given(folder)
-    model = models.get(facts["model"], batch=facts["batch"])
+    model = models.get(facts["model"], batch=facts["batch"], **facts.get("options", {}))
+    rate = RATE * facts["batch"] / tensors["softmax_label"].size  # peers take the mean over all labels
     written: Graph = model.training_graph()
     plan = partition(written, workers=int(workers), merge=merge, memory="unlimited" if merge else None)
     graph = graph_of(plan)
@@ -50,7 +51,7 @@ def serve_steps(folder: str, workers: str, merge: bool) -> None:
         for name in tensors:
             if executor.has(name):
                 executor.write(name, tensors[name])
-        executor.write("learning_rate", np.full(1, RATE, np.float32))
+        executor.write("learning_rate", np.full(1, rate, np.float32))
         return executor
 
     executor = started(timed=False)

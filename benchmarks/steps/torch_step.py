@@ -1,6 +1,7 @@
 """The training step in PyTorch: python -m benchmarks.steps.torch_step FOLDER CORE FORM.
 
-FORM is `plain`, or `channels_last` for images with their channels innermost in memory.
+FORM is `plain`, `channels_last` for images with their channels innermost in memory, or `fused` for attention
+in one function.
 """
 
 from __future__ import annotations
@@ -21,9 +22,12 @@ def main(folder: str, core: str, form: str) -> None:
     torch.set_num_threads(1)
     facts, tensors = given(folder)
     arrays = {name: torch.from_numpy(value) for name, value in tensors.items()}
-    data, label = arrays.pop("data"), arrays.pop("softmax_label").long()
+    data, label = arrays.pop("data"), arrays.pop("softmax_label").long().flatten()
     if facts["family"] == "recurrent":
         network, parameters = recurrent(torch, facts, arrays)
+    elif facts["family"] == "transformer":
+        data = data.long()
+        network, parameters = transformer(torch, facts, arrays, fused=form == "fused")
     else:
         memory = torch.channels_last if form == "channels_last" else torch.contiguous_format
         data = data.contiguous(memory_format=memory)
@@ -72,6 +76,47 @@ def recurrent(torch: Any, facts: dict[str, Any], arrays: dict[str, Any]) -> tupl
         head.bias.copy_(arrays["pred_bias"])
     parameters = {**dict(layers.named_parameters()), **dict(head.named_parameters(prefix="pred"))}
     return (lambda data: head(layers(data)[0][:, -1])), parameters
+
+
+def transformer(
+    torch: Any, facts: dict[str, Any], arrays: dict[str, Any], fused: bool
+) -> tuple[Any, dict[str, Any]]:
+    """Return the zoo's GPT-2 by the names of its parameters, its attention in one function if `fused`."""
+    functional, heads = torch.nn.functional, facts["options"]["heads"]
+    parameters = {name: array.clone().requires_grad_() for name, array in arrays.items()}
+    layers = sorted({name.split("_")[0] for name in parameters if name.startswith("layer")})
+    time = facts["options"]["steps"]
+    later = torch.full((time, time), -torch.inf).triu(1)
+
+    def product(data: Any, name: str) -> Any:
+        return functional.linear(data, parameters[f"{name}_weight"], parameters[f"{name}_bias"])
+
+    def normal(data: Any, name: str) -> Any:
+        gamma, beta = parameters[f"{name}_gamma"], parameters[f"{name}_beta"]
+        return functional.layer_norm(data, gamma.shape, gamma, beta, eps=1e-5)
+
+    def attention(data: Any, name: str) -> Any:
+        query, key, value = (
+            product(data, f"{name}_{role}").unflatten(-1, (heads, -1)).transpose(1, 2)
+            for role in ("query", "key", "value")
+        )
+        if fused:
+            read = functional.scaled_dot_product_attention(query, key, value, is_causal=True)
+        else:
+            scores = query * query.shape[-1] ** -0.5 @ key.transpose(-1, -2) + later
+            read = functional.softmax(scores, -1) @ value
+        return product(read.transpose(1, 2).flatten(2), f"{name}_joint")
+
+    def network(data: Any) -> Any:
+        body = functional.embedding(data, parameters["embed_weight"]) + parameters["position_weight"]
+        for name in layers:
+            body = body + attention(normal(body, f"{name}_attention_norm"), f"{name}_attention")
+            hidden = product(normal(body, f"{name}_feed_forward_norm"), f"{name}_hidden")
+            body = body + product(functional.gelu(hidden), f"{name}_output")
+        body = normal(body, "final_norm")
+        return functional.linear(body.flatten(0, 1), parameters["embed_weight"])
+
+    return network, parameters
 
 
 def residual(torch: Any, arrays: dict[str, Any], memory: Any) -> tuple[Any, dict[str, Any]]:

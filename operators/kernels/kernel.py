@@ -16,6 +16,7 @@ from typing import Any
 from ...analyzer.bind.bound import Bound
 from ...analyzer.indices.region import Interval, Region
 from ...errors import OperatorError
+from .c_run import CRun, joined_calls
 from .workspace import Array, Workspace
 
 __all__ = [
@@ -79,7 +80,8 @@ def in_turn(runs: Sequence[Run]) -> Run:
         for each in runs:
             each()
 
-    return run
+    calls = joined_calls(runs)
+    return run if calls is None else CRun(run, calls)
 
 
 def check_kernel(operator: str, kernel: object) -> None:

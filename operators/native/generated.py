@@ -6,7 +6,7 @@ What a call needs but for its addresses is found once for its box and the layout
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from ctypes import c_void_p
+from ctypes import c_void_p, cast
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
@@ -23,6 +23,7 @@ from ..emit.integer_range import fits_64_bits
 from ..emit.loops import LayoutClass, LoopSource, loop_source
 from ..emit.packing import Struct, packed
 from ..emit.parameters import ParameterStruct, make_parameters
+from ..kernels.c_run import CallForm, CCall, CRun
 from ..kernels.kernel import KernelCall, Run, in_turn
 from .asked import is_asked
 from .built_libraries import function_in, loaded
@@ -60,13 +61,14 @@ class BuiltKernel:
         return in_turn([_run(function, address, (words, arrays)) for function in self.functions])
 
 
-def _run(function: Callable[[c_void_p], object], address: c_void_p, kept: object) -> Run:
+def _run(function: Any, address: c_void_p, kept: object) -> Run:
     """Return a call of a function; `kept` lives as long as it."""
 
     def run(held: object = kept) -> None:
         function(address)
 
-    return run
+    words = (cast(function, c_void_p).value or 0, address.value or 0)
+    return CRun(run, (CCall(CallForm.STRUCT, words, kept, function.__name__),))
 
 
 def generated(call: KernelCall) -> Run | None:

@@ -53,7 +53,11 @@ def refine(problem: Problem, workers: int) -> Solution:
     It is never worse than the recursive plan. If the last neighbourhood is too densely connected to be
     searched exactly, the best plan so far is returned, marked unproven.
     """
-    plan = recursive(problem, workers)
+    return refined(problem, recursive(problem, workers))
+
+
+def refined(problem: Problem, plan: Solution) -> Solution:
+    """Return the best plan that moves find from a recursive plan and the equally chopped one."""
     if len(plan.factors) < 2:
         return plan
     search = _Search(problem, plan)

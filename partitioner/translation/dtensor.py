@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from ...analyzer.indices.region import Shape
-from ...importers.torch.installed import installed
 from ...tdl.ast import AnyReducer, Reducer
 from .axis_uses import MeshParts, Obstacle, compared
 from .named_mesh import NamedMesh
@@ -44,6 +43,8 @@ def say_placements(
 
 def to_torch(placements: Placements) -> tuple[Any, ...]:
     """Return placements as objects of `torch.distributed.tensor`. Raises TofuError without PyTorch."""
+    from ...importers.torch.installed import installed
+
     installed()
     from torch.distributed import tensor
 

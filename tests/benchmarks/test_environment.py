@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from benchmarks.environment import ONE_THREAD, compared
+import os
+import platform
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from benchmarks.environment import ONE_THREAD, compared, limited_compiler
 
 TOLD = {
     "OPENBLAS_CORETYPE": "Haswell",
@@ -23,3 +31,17 @@ def test_a_level_of_instructions_binds_every_library() -> None:
     assert found["OPENBLAS_CORETYPE"] == "Haswell"
     assert found["ONEDNN_MAX_CPU_ISA"] == found["MKL_ENABLE_INSTRUCTIONS"] == "AVX2"
     assert "OPENBLAS_L2_SIZE" not in found
+
+
+def test_a_level_of_instructions_binds_the_compiler(tmp_path: Path) -> None:
+    path = os.environ["PATH"]
+    if shutil.which("cc") is None or platform.machine() != "x86_64":
+        pytest.skip("no C compiler for x86-64")
+    assert limited_compiler("all", tmp_path, path) == path
+    searched = limited_compiler("avx2", tmp_path, path)
+    command = shutil.which("cc", path=searched)
+    assert command == str(tmp_path / "cc")
+    asked = [command, "-march=native", "-dM", "-E", "-x", "c", "/dev/null"]
+    macros = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
+    assert "__AVX2__" in macros
+    assert "__AVX512F__" not in macros

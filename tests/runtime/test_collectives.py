@@ -6,10 +6,50 @@ import numpy as np
 import pytest
 
 from tofu import tdl
+from tofu.operators.kernels.c_run import CRun
 from tofu.operators.kernels.workspace import Workspace
 from tofu.runtime.collectives import FetchedBytes, Transfer, fixed_order_reduce, multi_fetch
 from tofu.tdl.ast import Reducer, ReducerCall
 from tofu.tdl.traverse import walk
+
+
+@pytest.fixture(params=["NumPy", "C"], autouse=True)
+def computed_by(request: pytest.FixtureRequest) -> str:
+    """Run every test with both."""
+    if request.param == "C":
+        request.getfixturevalue("native")
+    return str(request.param)
+
+
+def test_c_is_used_if_it_is_asked_for(computed_by: str) -> None:
+    source, target = np.ones(3, np.float32), np.zeros(3, np.float32)
+    transfers = [Transfer(source, target, True)]
+    steps = [
+        multi_fetch(transfers, FetchedBytes()),
+        fixed_order_reduce(Reducer.SUM, [transfers, transfers], FetchedBytes(), Workspace()),
+    ]
+    assert [isinstance(step, CRun) for step in steps] == [computed_by == "C"] * 2
+
+
+def test_terms_may_be_cut_at_other_places() -> None:
+    first, second, third = np.arange(6.0).reshape(2, 3), np.full((2, 1), 10.0), np.full((2, 2), 20.0)
+    target, fetched = np.zeros((2, 3)), FetchedBytes()
+    terms = [
+        [Transfer(first, target, False)],
+        [Transfer(second, target[:, :1], True), Transfer(third, target[:, 1:], False)],
+    ]
+    fixed_order_reduce(Reducer.SUM, terms, fetched, Workspace())()
+    np.testing.assert_array_equal(target, [[10, 21, 22], [13, 24, 25]])
+    assert fetched.nbytes == second.nbytes
+
+
+def test_tensors_without_dimensions_move() -> None:
+    target, source = np.zeros(()), np.array(3.0)
+    multi_fetch([Transfer(source, target, True)], FetchedBytes())()
+    assert target == 3
+    terms = [[Transfer(source, target, True)]] * 3
+    fixed_order_reduce(Reducer.SUM, terms, FetchedBytes(), Workspace())()
+    assert target == 9
 
 
 def test_pieces_reach_their_places_every_time() -> None:

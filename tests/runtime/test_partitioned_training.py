@@ -1,6 +1,6 @@
 """Training over several workers against one, through the real search, lowering and kernels."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 
 import numpy as np
@@ -13,7 +13,9 @@ from tofu.dataflow.optimizer import Optimizer, adam, sgd
 from tofu.dataflow.rnn import LSTMCell
 from tofu.dataflow.symbol import Symbol
 from tofu.dataflow.training import training_graph
+from tofu.operators.kernels.c_run import CallForm, CCall
 from tofu.operators.kernels.kernel import Array
+from tofu.operators.native import call_list
 from tofu.partitioner import Plan, lower, partition
 from tofu.programs.memory import plan_memory
 from tofu.programs.program import PartitionedGraph
@@ -105,17 +107,53 @@ def single(network: str, steps: int) -> dict[str, Array]:
     return train(training(network), 1, steps)
 
 
+def require_bits(
+    expected: Mapping[str, Array], network: str, steps: int, workers: int, threads: int | None = None
+) -> None:
+    """Train a network: everything is as expected, bit for bit."""
+    for name, value in train(training(network), workers, steps, threads=threads).items():
+        np.testing.assert_array_equal(value, expected[name], err_msg=name)
+
+
 @pytest.mark.parametrize("workers", WORKERS)
 @pytest.mark.parametrize(("network", "steps"), [("perceptron", 2), ("convolutional", 1)])
 def test_integer_valued_training_is_bit_equal(network: str, steps: int, workers: int) -> None:
     """As many steps as every product and sum is exact in 53 bits, so that no order of sums can differ."""
     expected = single(network, steps)
-    for name, value in train(training(network), workers, steps).items():
-        np.testing.assert_array_equal(value, expected[name], err_msg=name)
+    require_bits(expected, network, steps, workers)
     start = dict(start_values(training(network)))
     learned = [name for name in expected if name.endswith("_weight")]
     assert learned
     assert all((expected[name] != start[name]).any() for name in learned), "nothing was learned"
+
+
+@pytest.mark.parametrize("threads", [1, 2, 4])
+@pytest.mark.parametrize(("network", "steps"), [("perceptron", 2), ("convolutional", 1)])
+def test_integer_valued_training_in_c_is_bit_equal(
+    network: str, steps: int, threads: int, request: pytest.FixtureRequest
+) -> None:
+    expected = single(network, steps)
+    request.getfixturevalue("native")
+    require_bits(expected, network, steps, workers=4, threads=threads)
+
+
+Calls = Sequence[tuple[int, CCall]]
+
+FAULTS: Mapping[str, Callable[[Calls], Calls]] = {
+    "the last call is left out": lambda calls: calls[:-1],
+    "a call comes too late": lambda calls: (*calls[1:], calls[0]),
+    "bytes are not counted": lambda calls: [each for each in calls if each[1].form is not CallForm.COUNT],
+}
+
+
+@pytest.mark.usefixtures("native")
+@pytest.mark.parametrize("fault", FAULTS)
+def test_faults_planted_in_lists_of_calls_are_found(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    right, plant = call_list.call_list, FAULTS[fault]
+    monkeypatch.setattr(call_list, "call_list", lambda calls, running: right(plant(calls), running))
+    expected = single("perceptron", 2)
+    with pytest.raises(AssertionError):
+        require_bits(expected, "perceptron", 2, workers=4)
 
 
 @pytest.mark.parametrize("workers", WORKERS)

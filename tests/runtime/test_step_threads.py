@@ -1,8 +1,11 @@
 import threading
 import time
+from ctypes import CFUNCTYPE, c_void_p, cast
 
 import pytest
 
+from tofu.operators.kernels.c_run import CallForm, CCall, CRun
+from tofu.operators.native.call_list import joined
 from tofu.runtime.step_threads import LONGEST_GROUP, StepFailed, StepsHang, Team, ThreadStep, group
 
 
@@ -81,4 +84,29 @@ def test_only_unfinished_threads_hang() -> None:
 def test_an_empty_thread_is_done_at_once() -> None:
     team = Team([[], [ThreadStep(nothing)]], watchdog_seconds=10)
     team.run()
+    team.close()
+
+
+@pytest.mark.usefixtures("native")
+def test_a_step_in_a_list_of_calls_is_named_when_it_hangs() -> None:
+    """The list writes the number of its step to memory that the team watches."""
+    entered, release = threading.Event(), threading.Event()
+
+    def wait(_: int | None) -> None:
+        entered.set()
+        release.wait()
+
+    waits = CFUNCTYPE(None, c_void_p)(wait)
+    passes = CFUNCTYPE(None, c_void_p)(lambda _: None)
+
+    def step(function: object) -> ThreadStep:
+        words = (cast(function, c_void_p).value or 0, 0)  # type: ignore[arg-type]
+        return ThreadStep(CRun(nothing, (CCall(CallForm.STRUCT, words, function, "a function"),)))
+
+    team = Team([[ThreadStep(nothing), step(passes), step(passes), step(waits), step(passes)]], 0.3, joined)
+    with pytest.raises(StepsHang) as caught:
+        team.run()
+    assert entered.is_set()
+    assert caught.value.current == ((0, 3),)
+    release.set()
     team.close()

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from ctypes import byref, c_char_p, c_void_p
+from ctypes import addressof, byref, c_char_p, c_void_p, cast
 from dataclasses import dataclass
 
 from ....errors import ExecutionError
+from ..c_run import CallForm, CCall, CRun
 from ..kernel import Array, Run
 from ..workspace import ALIGNMENT_BYTES
 from .handle import Handle
@@ -27,6 +28,9 @@ QUERIES = {
     SCRATCHPAD: 136,
 }
 """The query for the description of each argument."""
+
+EXECUTE = "dnnl_primitive_execute"
+NAMED = f"oneDNN's function {EXECUTE}"
 
 REFERENCE = "ref"
 """Parts of names of implementations that are loops for checks begin so."""
@@ -134,9 +138,19 @@ def execution(made: Primitive, arguments: Mapping[int, MemoryObject], scratch: A
         if before != 1:
             threads.omp_set_num_threads(before)
         if status:
-            check("dnnl_primitive_execute", status)
+            check(EXECUTE, status)
 
-    return run
+    words = (
+        cast(execute, c_void_p).value,
+        handle.address,
+        stream.address,
+        count,
+        addressof(given),
+        cast(threads.omp_get_max_threads, c_void_p).value,
+        cast(threads.omp_set_num_threads, c_void_p).value,
+    )
+    kept = (made, objects, given)
+    return CRun(run, (CCall(CallForm.ONE_THREAD, tuple([word or 0 for word in words]), kept, NAMED),))
 
 
 def largest_scratch(primitives: Sequence[Primitive | None]) -> int:

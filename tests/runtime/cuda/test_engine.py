@@ -7,6 +7,7 @@ from functools import cache
 
 import pytest
 
+from tofu.dataflow.merging.merged import merged
 from tofu.operators.cuda.launch.commands import Command, MemoryCopy
 from tofu.runtime.executor import Executor
 
@@ -52,6 +53,21 @@ def test_learns_what_one_worker_of_the_processor_learns(
         assert intact(bench.machine)
     assert bench.machine.captures == 1
     agree(found, learned_by_the_processor(name), TOLERANCE[machine])
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_merged_operations_learn_what_one_worker_of_the_processor_learns(workers: int, bench: Bench) -> None:
+    """Stacks, products with one index variable more, and slices."""
+    found = merged(graph("lstm"))
+    assert len(found.operations) < len(graph("lstm").operations)
+    assert any(operation.bound.description.name == "stack" for operation in found.operations)
+    program = over(found, workers)
+    with bench.executor(program) as executor:
+        bench.poison()
+        values = learned(executor, start(graph("lstm")), STEPS)
+        assert executor.fetched_bytes == program.planned_bytes
+        assert intact(bench.machine)
+    agree(values, learned_by_the_processor("lstm"), TOLERANCE[bench.name])
 
 
 def test_eager_and_graph_give_the_same_bits(bench: Bench) -> None:

@@ -1,0 +1,104 @@
+"""Copies of arrays, and combinations of several arrays element by element, as generated functions.
+
+Each is computed from a description, as any operator is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache, lru_cache
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from ... import tdl
+from ...analyzer.bind.analysis import Analysis, analyze
+from ...analyzer.bind.bound import Bound
+from ...analyzer.indices.region import Shape
+from ...tdl.ast import Reducer
+from ..kernels.kernel import Array, KernelCall, Run
+from .asked import is_asked
+from .generated import generated
+
+MOST_TERMS = 8
+"""The most arrays that one function combines."""
+
+WORDS: Mapping[int, np.dtype[Any]] = MappingProxyType({4: np.dtype(np.int32), 8: np.dtype(np.int64)})
+"""The type as which an element is copied, by the bytes that it takes."""
+
+FLOATS = ("float32", "float64")
+"""The types that are combined. Others are rounded or wrap in their own ways."""
+
+COMBINED: Mapping[Reducer, str] = MappingProxyType(
+    {
+        Reducer.SUM: "({} + {})",
+        Reducer.PROD: "({} * {})",
+        Reducer.MAX: "maximum({}, {})",
+        Reducer.MIN: "minimum({}, {})",
+    }
+)
+"""How two values are combined."""
+
+
+def copied(source: Array, target: Array) -> Run | None:
+    """Return the run that copies an array of the same type and shape; None if NumPy is to copy it.
+
+    Raises ExecutionError if the function cannot be built.
+    """
+    word = WORDS.get(source.dtype.itemsize)
+    if word is None or not is_asked():
+        return None
+    return generated(_call("{}", (source.view(word),), target.view(word)))
+
+
+def combined(reducer: Reducer, terms: Sequence[Array], target: Array) -> tuple[Run, ...] | None:
+    """Return the runs that combine arrays of one shape in their order; None if NumPy is to combine them.
+
+    Raises ExecutionError if a function cannot be built.
+    """
+    same = all(array.dtype == target.dtype for array in terms)
+    if not is_asked() or not same or target.dtype.name not in FLOATS:
+        return None
+    runs: list[Run] = []
+    for start in range(0, len(terms), MOST_TERMS):
+        some = (*((target,) if start else ()), *terms[start : start + MOST_TERMS])
+        run = generated(_call(_nested(COMBINED[reducer], len(some)), some, target))
+        if run is None:
+            return None
+        runs.append(run)
+    return tuple(runs)
+
+
+@cache
+def _nested(pair: str, count: int) -> str:
+    """Return the text that combines values from left to right."""
+    return pair.format(_nested(pair, count - 1), "{}") if count > 1 else "{}"
+
+
+def _call(text: str, sources: tuple[Array, ...], target: Array) -> KernelCall:
+    if not target.ndim:
+        sources, target = tuple([source.reshape(1) for source in sources]), target.reshape(1)
+    bound = _bound(text, len(sources), target.shape)
+    box = {name: (0, extent) for name, extent in bound.extents.items()}
+    region = tuple(box.values())
+    names = bound.description.tensor_names
+    return KernelCall(
+        bound, box, dict(zip(names, sources, strict=True)), dict.fromkeys(names, region), (target,)
+    )
+
+
+@lru_cache(maxsize=4096)
+def _bound(text: str, sources: int, shape: Shape) -> Bound:
+    return Bound(_analysis(text, sources, len(shape)), dict.fromkeys(_names("t", sources), shape))
+
+
+@cache
+def _analysis(text: str, sources: int, rank: int) -> Analysis:
+    tensors, indices = _names("t", sources), ", ".join(_names("i", rank))
+    values = text.format(*(f"{tensor}[{indices}]" for tensor in tensors))
+    return analyze(tdl.parse(f"def move({', '.join(tensors)}):\n    return lambda {indices}: {values}"))
+
+
+def _names(letter: str, count: int) -> list[str]:
+    return [f"{letter}{number}" for number in range(count)]
