@@ -348,11 +348,10 @@ class Ladder:
         return self._found_for(priced, (rung, hot, all_live))
 
     def _split(self, method: Method) -> Fitting:
-        """Return a method's plan that replicates nothing."""
-        key = "split", method.name
-        if key not in self._found:
-            self._planned(self._unbounded(self._problem.split_only(), method), key)
-        return self._found[key]
+        """Return a plan that replicates nothing, by this method or by that of the first call."""
+        if "split" not in self._found:
+            self._planned(self._unbounded(self._problem.split_only(), method), "split")
+        return self._found["split"]
 
     def _planned(self, solution: Solution, key: object) -> Fitting:
         """Add a solution of the problem with prices as a plan of the one without."""

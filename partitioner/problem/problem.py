@@ -28,7 +28,7 @@ from typing import NamedTuple, Protocol
 from ...analyzer.bind.bound import Bound
 from ...analyzer.indices.region import Shape
 from ...dataflow.graph import Graph, Operation
-from ..costs.plan_bytes import count_bytes
+from ..costs.plan_bytes import PartCounts, count_bytes
 from ..costs.reduced_on_the_way import on_the_way
 from ..costs.repeated import repeated_bytes
 from ..layouts.choices import Counts, OperatorChoices, TensorChoices, operator_choices
@@ -222,6 +222,14 @@ class Problem:
     known_choices: dict[tuple[int, ...], Tables] = field(default_factory=dict, compare=False, repr=False)
     """Choices of one step that were made, by factors; the same problem at other prices shares them."""
 
+    known_counts: dict[tuple[int, ...], PartCounts] = field(default_factory=dict, compare=False, repr=False)
+    """What moves between parts, by factors; plans of the same problem at other prices share it."""
+
+    known_stops: dict[tuple[Bound, Strategies, Use, Layout], Layout] = field(
+        default_factory=dict, compare=False, repr=False
+    )
+    """Layouts with the parts in which results are reduced on their way, by how the results are made."""
+
     least_moved: dict[tuple[int, ...], int] = field(
         init=False, default_factory=dict, compare=False, repr=False
     )
@@ -308,7 +316,7 @@ class Chosen:
             Layout(shape, by_batch(shape, self.factors) if number in problem.fed else chosen, self.factors)
             for number, (shape, chosen) in enumerate(zip(problem.shapes, self.dimensions, strict=True))
         ]
-        known: dict[tuple[Bound, Strategies, Use, Layout], Layout] = {}
+        known = problem.known_stops
         for link in problem.links:
             if link.tensor in problem.stops:
                 operator = problem.operators[link.operator], self.strategies[link.operator]
@@ -367,4 +375,5 @@ class Chosen:
         """
         graph = self.problem.graph
         versions = versions_read(graph, graph.operations, self.layouts, self.copies)
-        return count_bytes(graph, self.layouts, self.operations, self.factors, versions)
+        parts = self.problem.known_counts.setdefault(self.factors, PartCounts(self.factors))
+        return count_bytes(graph, self.layouts, self.operations, self.factors, versions, parts)
