@@ -65,11 +65,13 @@ def assert_sharding(
     gradients of inputs. Fails if the numbers are wrong, or if DTensor moves anything or refuses and the
     description needs neither.
 
-    Raises AssertionError with the verdict, TofuError without PyTorch or for what is not a placement, and
-    GraphError for an operator without a description.
+    Raises AssertionError with the verdict, TofuError without PyTorch, for what is not a placement, and if
+    DTensor sends parts from rank to rank, and GraphError for an operator without a description.
     """
     __tracebackhide__ = True
     verdict = judged(torch_op, _known(placements, inputs, workers), inputs, workers, gradients)
+    if verdict.kind == "unjudged":
+        raise TofuError(str(verdict))
     if verdict.kind in ("unsound", "missing"):
         raise AssertionError(str(verdict))
     return verdict

@@ -223,7 +223,7 @@ class Problem:
     """Choices of one step that were made, by factors; the same problem at other prices shares them."""
 
     known_counts: dict[tuple[int, ...], PartCounts] = field(default_factory=dict, compare=False, repr=False)
-    """What moves between parts, by factors; plans of the same problem at other prices share it."""
+    """The bytes that move between parts, by factors; plans of the same problem at other prices share it."""
 
     known_stops: dict[tuple[Bound, Strategies, Use, Layout], Layout] = field(
         default_factory=dict, compare=False, repr=False

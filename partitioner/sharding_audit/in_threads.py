@@ -16,6 +16,9 @@ from ..translation.dtensor import as_placement, to_torch
 from ..translation.placements import Placements, Replicate, Unreduced
 from .parts import difference, parts_of
 
+CANNOT_SEND = "No backend type associated with device type cpu"
+"""The error of PyTorch if one rank sends to another, which process groups of threads cannot do."""
+
 SECONDS = 60
 """How long the threads of one call may take."""
 
@@ -106,7 +109,7 @@ class Caller:
     def gradients(self, placements: Sequence[Placements]) -> DTensorCall:
         """Call the operator and its backward pass, and compare the gradients of inputs that have one.
 
-        The gradient of an output lies as the output does, and whole where that is terms.
+        The gradient of an output lies as the output does. If that is terms, the gradient is whole.
         """
         parts, plain = self._parts(placements), self.backward
         reached: dict[int, tuple[list[Placements], int]] = {}

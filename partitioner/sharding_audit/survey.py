@@ -6,6 +6,7 @@ own         the numbers are right and nothing moved, but no description gives th
 agreed      both run without moving anything, with these outputs
 moved       neither runs without moving anything; DTensor moves inputs, and is right
 refused     neither runs; DTensor says so
+unjudged    DTensor sends parts from rank to rank, which threads cannot do
 
 With gradients, these are verdicts on the backward pass: on the gradients of inputs, for gradients of outputs
 that lie as the outputs do. If the forward pass moves inputs already or is refused, then so is the whole,
@@ -24,7 +25,7 @@ from ...errors import TofuError
 from ...importers.torch.installed import installed
 from ..translation.placements import Placement, Placements, Replicate, Unreduced
 from .described import DescribedRules, described_call, every_input
-from .in_threads import Caller, DTensorCall
+from .in_threads import CANNOT_SEND, Caller, DTensorCall
 
 TOLERANCE = 1e-4
 """The largest difference, relative to the largest value, that rounding in float32 explains."""
@@ -41,7 +42,7 @@ class ShardingVerdict:
     """How each input lies: a placement, or on a mesh a placement for each axis."""
 
     kind: str
-    """`unsound`, `missing`, `own`, `agreed`, `moved` or `refused`."""
+    """`unsound`, `missing`, `own`, `agreed`, `moved`, `refused` or `unjudged`."""
 
     found: DTensorCall
     """The outcome of DTensor."""
@@ -165,6 +166,8 @@ def _alone(placements: Sequence[Placements | None]) -> tuple[Placement | None, .
 def _kind(found: DTensorCall, allowed: set[tuple[Placements, ...]]) -> str:
     if found.difference > TOLERANCE:
         return "unsound"
+    if CANNOT_SEND in (found.error or ""):
+        return "unjudged"
     if found.error is not None or found.collectives or found.forward_collectives:
         if allowed:
             return "missing"

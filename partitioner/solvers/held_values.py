@@ -65,7 +65,7 @@ def improved(problem: Pairwise, assignment: Sequence[int]) -> tuple[int, ...]:
 def held(neighbours: Sequence[Sequence[int]], domains: Sequence[int], times: Sequence[int]) -> list[int]:
     """Return variables to hold, those that were held the fewest `times` and touch most others first.
 
-    Elimination orders the variables anew without them, so the order is followed until nothing more is held.
+    Elimination orders the variables again without them, so the order is followed until nothing more is held.
     """
     found: list[int] = []
     while True:

@@ -160,6 +160,18 @@ def test_gradients_of_products_agree_and_those_of_convolutions_are_wrong() -> No
 
 
 @pytest.mark.torch
+def test_what_threads_cannot_do_is_not_judged() -> None:
+    torch = pytest.importorskip("torch")
+    pictures, filters = torch.randn(4, 6, 8, 8), torch.randn(6, 6, 3, 3)
+
+    def padded(x: Any, w: Any) -> Any:
+        return torch.nn.functional.conv2d(x, w, padding=1)
+
+    with pytest.raises(tofu.TofuError, match=r"unjudged: of S\(1\), S\(1\) DTensor refuses"):
+        assert_sharding(padded, [Shard(1), Shard(1)], [pictures, filters], gradients=True)
+
+
+@pytest.mark.torch
 def test_a_backward_pass_without_a_rule_is_missing() -> None:
     torch = pytest.importorskip("torch")
     pictures = (torch.randn(4, 6, 8, 8),)
