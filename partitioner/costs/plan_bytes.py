@@ -118,14 +118,15 @@ def _sum(
     graph: Graph,
     layouts: Mapping[str, Layout],
     strategies: Mapping[str, Form],
+    factors: tuple[int, ...],
     versions: Versions,
-    parts: PartCounts,
 ) -> int:
     """Return the sum of `count`.
 
     Operations that share the objects of their operator, form, layouts and copies, and whose tensors have the
     same element types and are all different, are counted once.
     """
+    parts = PartCounts(factors)
     kinds: dict[tuple[object, ...], int] = {}
     kind_of = [
         kinds.setdefault((id(layouts[tensor.name]), tensor.dtype), len(kinds)) for tensor in graph.tensors
@@ -158,15 +159,14 @@ def count_bytes(
     strategies: Mapping[str, Form],
     factors: tuple[int, ...],
     versions: Versions = MappingProxyType({}),
-    parts: PartCounts | None = None,
 ) -> list[int]:
     """Return the sum of `count` after no step, one, and so on up to all; equal operations are evaluated once.
 
     After some steps, each of the remaining groups of workers counts as one worker. A plan that is not written
-    in steps throughout counts as one step. `parts` has what other plans with these factors have in common.
+    in steps throughout counts as one step.
     """
     if versions or not is_stepped((*layouts.values(), *strategies.values())):
-        return [0, _sum(graph, layouts, strategies, versions, parts or PartCounts(factors))]
+        return [0, _sum(graph, layouts, strategies, factors, versions)]
     if not factors:
         return [0]
     elements = _Elements(factors)

@@ -28,7 +28,7 @@ from typing import NamedTuple, Protocol
 from ...analyzer.bind.bound import Bound
 from ...analyzer.indices.region import Shape
 from ...dataflow.graph import Graph, Operation
-from ..costs.plan_bytes import PartCounts, count_bytes
+from ..costs.plan_bytes import count_bytes
 from ..costs.reduced_on_the_way import on_the_way
 from ..costs.repeated import repeated_bytes
 from ..layouts.choices import Counts, OperatorChoices, TensorChoices, operator_choices
@@ -216,19 +216,16 @@ class Problem:
     bounded: bool = True
     """Whether searches bound the cost of all plans from below; if not, their bound is zero."""
 
+    known_stops: dict[tuple[Bound, Strategies, Use, Layout], Layout] = field(
+        default_factory=dict, compare=False, repr=False
+    )
+    """Layouts with the parts in which results are reduced on their way, by how the results are made."""
+
     open_order: int | None = None
     """In a relaxed problem, the number of groups after which the order of steps is open; else None."""
 
     known_choices: dict[tuple[int, ...], Tables] = field(default_factory=dict, compare=False, repr=False)
     """Choices of one step that were made, by factors; the same problem at other prices shares them."""
-
-    known_counts: dict[tuple[int, ...], PartCounts] = field(default_factory=dict, compare=False, repr=False)
-    """The bytes that move between parts, by factors; plans of the same problem at other prices share it."""
-
-    known_stops: dict[tuple[Bound, Strategies, Use, Layout], Layout] = field(
-        default_factory=dict, compare=False, repr=False
-    )
-    """Layouts with the parts in which results are reduced on their way, by how the results are made."""
 
     least_moved: dict[tuple[int, ...], int] = field(
         init=False, default_factory=dict, compare=False, repr=False
@@ -375,5 +372,4 @@ class Chosen:
         """
         graph = self.problem.graph
         versions = versions_read(graph, graph.operations, self.layouts, self.copies)
-        parts = self.problem.known_counts.setdefault(self.factors, PartCounts(self.factors))
-        return count_bytes(graph, self.layouts, self.operations, self.factors, versions, parts)
+        return count_bytes(graph, self.layouts, self.operations, self.factors, versions)
