@@ -2,18 +2,20 @@
 
 Run from the root of the checkout, where the extra `torch` is installed:
 
-    python -m benchmarks.dtensor_audit benchmarks/results/dtensor_audit.json
+    python -m benchmarks.dtensor_audit benchmarks/results/dtensor_audit.json [SURVEY ...]
 
-For each operator all placements of its inputs along one axis of two workers, and the verdicts that
-`tofu.testing.survey_shardings` gives.
+For each operator all placements of its inputs, and the verdicts that `tofu.testing.survey_shardings` gives.
+A survey is one of those of `SURVEYS`; without names, all are made.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import sys
 import time
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -23,11 +25,17 @@ from torch.nn import functional
 
 import tofu
 
-WORKERS = 2
+SURVEYS: dict[str, dict[str, Any]] = {
+    "outputs, 2 workers": {"workers": 2},
+    "gradients, 2 workers": {"workers": 2, "gradients": True},
+    "outputs, 2 x 2 workers": {"workers": (2, 2)},
+    "gradients, 2 x 2 workers": {"workers": (2, 2), "gradients": True},
+}
+"""The surveys by name, as arguments of `survey_shardings`."""
 
 
 def operators() -> Iterator[tuple[str, Callable[..., Any], tuple[Any, ...]]]:
-    """Yield operators with example inputs, whose extents two workers divide."""
+    """Yield operators with example inputs, whose extents 2 workers divide, and mostly 4."""
     draw = torch.randn
     square = draw(4, 8)
     picture = draw(4, 6, 8, 8)
@@ -55,20 +63,26 @@ def operators() -> Iterator[tuple[str, Callable[..., Any], tuple[Any, ...]]]:
     yield "gelu", functional.gelu, (square,)
 
 
-def main(path: str) -> None:
+def main(path: str, *names: str) -> None:
     warnings.simplefilter("ignore")
-    torch.manual_seed(0)
-    results: dict[str, Any] = {"torch": torch.__version__, "workers": WORKERS, "operators": {}}
-    for name, operator, inputs in operators():
-        start = time.process_time()
-        found = tofu.testing.survey_shardings(operator, inputs, WORKERS)
-        results["operators"][name] = {
-            "counts": found.counts,
-            **{kind: [str(each) for each in found.of(kind)] for kind in ("unsound", "missing", "own")},
-            "processor_seconds": round(time.process_time() - start, 2),
-        }
-        print(f"{name}: {found}", flush=True)
-    Path(path).write_text(json.dumps(results, indent=1) + "\n")
+    logging.disable(logging.WARNING)
+    results: dict[str, Any] = json.loads(Path(path).read_text()) if Path(path).exists() else {}
+    results["torch"] = torch.__version__
+    for survey in names or SURVEYS:
+        found: dict[str, Any] = {}
+        torch.manual_seed(0)
+        for name, operator, inputs in operators():
+            start = time.process_time()
+            verdicts = tofu.testing.survey_shardings(operator, inputs, **SURVEYS[survey])
+            found[name] = {
+                "counts": verdicts.counts,
+                **{kind: [str(each) for each in verdicts.of(kind)] for kind in ("unsound", "missing", "own")},
+                "processor_seconds": round(time.process_time() - start, 2),
+            }
+            print(f"{survey}, {name}: {verdicts.counts}", flush=True)
+        total: Counter[str] = sum((Counter(each["counts"]) for each in found.values()), Counter())
+        results[survey] = {"all": dict(sorted(total.items())), "operators": found}
+        Path(path).write_text(json.dumps(results, indent=1) + "\n")
 
 
 if __name__ == "__main__":

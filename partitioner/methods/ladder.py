@@ -28,7 +28,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
-from functools import cached_property, partial
+from functools import partial
 
 from ..plans.cost import CostUnit
 from ..plans.plan import Plan
@@ -43,9 +43,8 @@ from .fitting import Fitting, Needs, by_cost, by_memory, cost_of
 from .keeping_within import within
 from .lagrangian import LivePrices, ascend
 from .method import Method, find_method
-from .recursive import recursive
-from .refine import refine, refined
 from .search import Prepared, plan_of, searched
+from .split_only import SplitOnly
 
 RUNGS = 80
 """The number of prices on the ladder."""
@@ -93,6 +92,7 @@ class Ladder:
         self._method = method
         self._quick = find_method("refine") if method.closes_gap else method
         self._needs = needs
+        self._split_only = SplitOnly(problem, workers)
         self._allowance = 0
         cost = problem.objective.total(self._chosen(free)) if method.takes_prices else cost_of(free)
         self._found: dict[object, Fitting] = {"free": Fitting(free, cost, needs.arena(free))}
@@ -388,27 +388,11 @@ class Ladder:
         return self._found_for(priced, (rung, hot, all_live))
 
     def _split(self, method: Method) -> Fitting:
-        """Return a method's plan that replicates nothing. `refine` starts from that of `recursive`."""
+        """Return a method's plan that replicates nothing."""
         key = "split", method.name
         if key not in self._found:
-            if method.search is refine:
-                solution = refined(self._split_only, self._recursive)
-            elif method.search is recursive:
-                solution = self._recursive
-            else:
-                solution = searched(self._split_only, self._workers, method)
-            self._planned(solution, key)
+            self._planned(self._split_only.solution(method), key)
         return self._found[key]
-
-    @cached_property
-    def _split_only(self) -> Problem:
-        """The problem in which nothing replicates that can be split."""
-        return replace(self._problem.split_only(), bounded=False)
-
-    @cached_property
-    def _recursive(self) -> Solution:
-        """The recursive plan that replicates nothing."""
-        return searched(self._split_only, self._workers, find_method("recursive"))
 
     def _planned(self, solution: Solution, key: object) -> Fitting:
         """Add a solution of the problem with prices as a plan of the one without."""

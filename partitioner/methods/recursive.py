@@ -23,7 +23,7 @@ from ..problem.problem import FirstStep, Problem
 from ..problem.solution import Solution, assigned
 from ..solvers.min_plus import MIN_PLUS
 from ..solvers.semiring import TableArithmetic
-from ..solvers.solve import Optimum, least_cost
+from ..solvers.solve import NO_PROOF, STEP_EFFORT, Optimum, least_cost
 
 
 def recursive(problem: Problem, workers: int) -> Solution:
@@ -31,11 +31,12 @@ def recursive(problem: Problem, workers: int) -> Solution:
     factors = steps_of(problem, workers)
     tables = problem.choices(factors)
     arithmetic = TableArithmetic(MIN_PLUS)
+    effort = STEP_EFFORT if problem.bounded else NO_PROOF
     plan = nothing_split(problem, factors)
     for step in range(len(factors)):
         operators, tensors = next_choices(problem, tables, plan)
         domains, graph = factor_graph(problem, operators, tensors)
-        solved = least_cost(domains, graph, arithmetic)
+        solved = least_cost(domains, graph, arithmetic, effort)
         bound = plan.lower_bound.value
         if step == 0:
             first = FirstStep(operators, tensors, graph, solved.proven, arithmetic, len(factors))
@@ -81,7 +82,7 @@ def recursion_bound(problem: Problem, factors: tuple[int, ...]) -> int:
         operators,
         tensors,
         graph,
-        lambda: least_cost(domains, graph, arithmetic).lower_bound,
+        lambda: least_cost(domains, graph, arithmetic, STEP_EFFORT).lower_bound,
         arithmetic,
         len(factors),
     )

@@ -47,7 +47,7 @@ from ..layouts.choices import Counts, OperatorChoices, TensorChoices
 from ..layouts.uses import Use
 from ..solvers.elimination import CostTable
 from ..solvers.semiring import TableArithmetic
-from ..solvers.solve import least_cost
+from ..solvers.solve import STEP_EFFORT, least_cost
 from .problem import Problem
 
 UNIT_LIMIT = 1 << 14
@@ -88,7 +88,7 @@ def first_step_bound(
     if all(table is None for table in known.values()):
         return least_bytes
     domains = [len(c.sequences) for c in operators] + [len(c.sequences) for c in tensors]
-    return least_cost(domains, cost_tables, arithmetic).lower_bound
+    return least_cost(domains, cost_tables, arithmetic, STEP_EFFORT).lower_bound
 
 
 def certain_reads(

@@ -221,6 +221,11 @@ class Problem:
     bounded: bool = True
     """Whether searches bound the cost of all plans from below; if not, their bound is zero."""
 
+    known_stops: dict[tuple[Bound, Strategies, Use, Layout], Layout] = field(
+        default_factory=dict, compare=False, repr=False
+    )
+    """Layouts with the parts in which results are reduced on their way, by how the results are made."""
+
     open_order: int | None = None
     """In a relaxed problem, the number of groups after which the order of steps is open; else None."""
 
@@ -330,7 +335,7 @@ class Chosen:
             Layout(shape, by_batch(shape, self.factors) if number in problem.fed else chosen, self.factors)
             for number, (shape, chosen) in enumerate(zip(problem.shapes, self.dimensions, strict=True))
         ]
-        known: dict[tuple[Bound, Strategies, Use, Layout], Layout] = {}
+        known = problem.known_stops
         for link in problem.links:
             if link.tensor in problem.stops:
                 operator = problem.operators[link.operator], self.strategies[link.operator]

@@ -1,21 +1,29 @@
 """The placements of outputs that descriptions allow for placements of inputs, without moving anything.
 
-Along one axis of workers, every operation is split along one of its variables, repeated, or, if it is linear
+Along each axis of a mesh, every operation is split along one of its variables, repeated, or, if it is linear
 in what it reads, run on each worker's term. It may run if every worker holds all that it reads. The boxes
 follow from the descriptions, and the placements from the boxes; no operator is known by its name.
+
+A tensor that every worker along an axis holds whole can be read wherever a part of it can. So of two ways to
+run an operation whose results are not outputs, one that holds parts where the other one holds the whole is
+left out. Implemented in: `DescribedRules.outputs` (all ways to run all operations), `_ways` (those of one).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
+from math import prod
 from typing import Any
 
 import numpy as np
 
+from ...analyzer.bind.bound import Bound
 from ...analyzer.indices.region import Boxes, Shape
 from ...dataflow.graph import Graph, Operation
-from ...dataflow.training import inference_graph
+from ...dataflow.training import gradient_graph, inference_graph
+from ...errors import GraphError
 from ...importers.torch import from_torch
 from ...importers.torch.installed import installed
 from ..costs.movement import Movements, OperatorRegions, WorkerRegions
@@ -23,77 +31,113 @@ from ..layouts.forms import Entry, Partial
 from ..translation.axis_uses import MeshParts, Obstacle, compared, mesh_parts
 from ..translation.dtensor import say_placements
 from ..translation.named_mesh import NamedMesh
-from ..translation.placements import Placement, Replicate, Shard, Unreduced, chunks
+from ..translation.placements import Placement, Placements, Replicate, Shard, Unreduced, chunks
 
-AXIS = "workers"
-
-Held = tuple[tuple[int, Placement], ...]
+Held = tuple[tuple[int, Placements], ...]
 """The placements of the tensors that are still read, by number."""
+
+Way = tuple[tuple[int, Placements], ...]
+"""The placements of the outputs of an operation, by number."""
 
 
 class DescribedRules:
-    """The rules that follow from the descriptions of a graph, for one axis of workers."""
+    """The rules that follow from the descriptions of a graph, on a mesh of these sizes.
 
-    def __init__(self, graph: Graph, workers: int) -> None:
+    `wanted` are the tensors whose placements are asked for; without it, they are the graph's outputs.
+    """
+
+    def __init__(self, graph: Graph, sizes: tuple[int, ...], wanted: Sequence[int] | None = None) -> None:
         self._graph = graph
-        self._mesh = NamedMesh((AXIS,), (workers,))
-        self._movements = Movements(workers, (workers,))
-        last = {tensor: operation.index for operation in graph.operations for tensor in operation.inputs}
-        self._last = last | dict.fromkeys(graph.outputs, len(graph.operations))
+        self._mesh = NamedMesh(tuple(f"axis {number}" for number in range(len(sizes))), sizes)
+        self._movements = Movements(self._mesh.workers, sizes)
+        self._wanted = graph.outputs if wanted is None else tuple(wanted)
+        self._operations = _needed(graph, self._wanted)
+        last = {tensor: operation.index for operation in self._operations for tensor in operation.inputs}
+        self._last = last | dict.fromkeys(self._wanted, len(graph.operations))
+        self._known_ways: dict[tuple[int, Held], tuple[Way, ...]] = {}
+        self._known_parts: dict[tuple[OperatorRegions, str], MeshParts | Obstacle] = {}
+        self._known_held: dict[tuple[OperatorRegions, str, Placements], bool] = {}
 
-    def outputs(self, inputs: Mapping[str, Placement]) -> set[tuple[Placement, ...]]:
+    def outputs(self, inputs: Mapping[str, Placements]) -> set[tuple[Placements, ...]]:
         """Return the placements that outputs can have if inputs lie so, by name, and nothing moves."""
         numbers = {tensor.name: tensor.index for tensor in self._graph.tensors}
-        states: set[Held] = {tuple((numbers[name], placement) for name, placement in inputs.items())}
-        for operation in self._graph.operations:
+        states: set[Held] = {tuple(sorted((numbers[name], placed) for name, placed in inputs.items()))}
+        for operation in self._operations:
             states = {
                 tuple(
-                    (n, p)
-                    for n, p in sorted({**dict(state), **made}.items())
-                    if self._read_after(n, operation)
+                    sorted(each for each in (*state, *way) if self._last.get(each[0], -1) > operation.index)
                 )
                 for state in states
-                for made in self._made(operation, dict(state))
+                for way in self._ways(operation, dict(state))
             }
-        return {tuple(dict(state)[output] for output in self._graph.outputs) for state in states}
+        return {tuple(dict(state)[output] for output in self._wanted) for state in states}
 
-    def _read_after(self, tensor: int, operation: Operation) -> bool:
-        return self._last.get(tensor, -1) > operation.index
+    def _ways(self, operation: Operation, held: Mapping[int, Placements]) -> tuple[Way, ...]:
+        """Return how the outputs can lie for every way to run an operation where its inputs lie."""
+        read = tuple((number, held[number]) for number in dict.fromkeys(operation.inputs) if number in held)
+        key = operation.index, read
+        if key not in self._known_ways:
+            found = tuple(dict.fromkeys(self._made(operation, dict(read))))
+            if not set(self._wanted).intersection(operation.outputs):
+                found = tuple(way for way in found if not any(_holds_more(other, way) for other in found))
+            self._known_ways[key] = found
+        return self._known_ways[key]
 
-    def _made(self, operation: Operation, held: Mapping[int, Placement]) -> Iterator[dict[int, Placement]]:
-        """Yield the placements of an operation's outputs, for every way to run it where its inputs lie."""
+    def _made(self, operation: Operation, held: Mapping[int, Placements]) -> Iterator[Way]:
         bound = operation.bound
         read = {name: operation.inputs[place] for place, name in bound.read_places}
-        terms = [name for name, tensor in read.items() if isinstance(held[tensor], Unreduced)]
-        entries: Sequence[Entry] = [*bound.splits, None]
-        if terms:
-            summed = all(held[read[name]] == Unreduced("sum") for name in terms)
-            entries = [Partial()] if summed and bound.linear_in(terms) else []
-        for entry in entries:
-            regions = self._movements.operator(bound, (entry,))
-            if all(
-                self._holds(held[tensor], self._graph.tensors[tensor].shape, regions.inputs[name])
+        for form in product(
+            *(self._entries(bound, read, held, axis) for axis in range(len(self._mesh.sizes)))
+        ):
+            regions = self._regions(bound, form)
+            if regions is not None and all(
+                self._holds(regions, name, held[tensor], self._graph.tensors[tensor].shape)
                 for name, tensor in read.items()
             ):
                 made = self._placements(operation, regions)
                 if made is not None:
                     yield made
 
-    def _holds(self, placement: Placement, shape: Shape, needed: WorkerRegions) -> bool:
+    def _entries(
+        self, bound: Bound, read: Mapping[str, int], held: Mapping[int, Placements], axis: int
+    ) -> Sequence[Entry]:
+        """Return what an operation can do along an axis, given where along it terms are read."""
+        along = {name: held[tensor][axis] for name, tensor in read.items()}
+        terms = [name for name, placement in along.items() if isinstance(placement, Unreduced)]
+        if not terms:
+            return [*bound.splits, None]
+        summed = all(along[name] == Unreduced("sum") for name in terms)
+        return [Partial()] if summed and bound.linear_in(terms) else []
+
+    def _regions(self, bound: Bound, form: tuple[Entry, ...]) -> OperatorRegions | None:
+        """Return the regions of a form; None if a variable has fewer values than parts."""
+        for variable in {entry for entry in form if isinstance(entry, str)}:
+            cuts = [size for entry, size in zip(form, self._mesh.sizes, strict=True) if entry == variable]
+            if bound.extents[variable] < prod(cuts):
+                return None
+        return self._movements.operator(bound, form)
+
+    def _holds(self, regions: OperatorRegions, name: str, placed: Placements, shape: Shape) -> bool:
         """Tell whether every worker holds what its task reads."""
-        whole = Replicate() if isinstance(placement, Unreduced) else placement
-        parts = self._parts(needed, shape, reads=True)
-        given = chunks(shape, (whole,), self._mesh)
-        return isinstance(parts, MeshParts) and compared(parts, given) is None
+        key = regions, name, placed
+        if key not in self._known_held:
+            whole = tuple(Replicate() if isinstance(each, Unreduced) else each for each in placed)
+            if (regions, name) not in self._known_parts:
+                needed = self._parts(regions.inputs[name], shape, reads=True)
+                self._known_parts[regions, name] = needed
+            parts = self._known_parts[regions, name]
+            given = chunks(shape, whole, self._mesh)
+            self._known_held[key] = isinstance(parts, MeshParts) and compared(parts, given) is None
+        return self._known_held[key]
 
     def _parts(self, regions: WorkerRegions, shape: Shape, *, reads: bool) -> MeshParts | Obstacle:
         boxes: Boxes = np.array(regions.regions, np.int64).reshape(len(regions.regions), len(shape), 2)
         workers, term = np.array(regions.workers, np.int64), np.array(regions.term, np.int64)
         return mesh_parts(workers, boxes, term * (not reads), self._mesh, reads=reads)
 
-    def _placements(self, operation: Operation, regions: OperatorRegions) -> dict[int, Placement] | None:
+    def _placements(self, operation: Operation, regions: OperatorRegions) -> Way | None:
         """Return the placements of the outputs; None if one has none."""
-        found: dict[int, Placement] = {}
+        found: list[tuple[int, Placements]] = []
         for tensor, made in zip(operation.outputs, regions.outputs, strict=True):
             shape = self._graph.tensors[tensor].shape
             parts = self._parts(made, shape, reads=False)
@@ -102,26 +146,77 @@ class DescribedRules:
             said = say_placements(shape, parts, regions.reducer, self._mesh)
             if isinstance(said, Obstacle):
                 return None
-            found[tensor] = said[0]
-        return found
+            found.append((tensor, said))
+        return tuple(found)
+
+
+def _needed(graph: Graph, wanted: Sequence[int]) -> list[Operation]:
+    """Return the operations that tensors depend on, in order."""
+    tensors = set(wanted)
+    found = []
+    for operation in reversed(graph.operations):
+        if tensors.intersection(operation.outputs):
+            tensors.update(operation.inputs)
+            found.append(operation)
+    return found[::-1]
+
+
+def _holds_more(way: Way, other: Way) -> bool:
+    """Tell whether a way differs from another one only in that it holds the whole instead of parts."""
+    pairs = [
+        (one, two)
+        for (_, ours), (_, theirs) in zip(way, other, strict=True)
+        for one, two in zip(ours, theirs, strict=True)
+        if one != two
+    ]
+    return bool(pairs) and all(one == Replicate() and isinstance(two, Shard) for one, two in pairs)
 
 
 def every_input(
-    shapes: Sequence[Shape], terms: Sequence[bool], workers: int
-) -> Iterator[tuple[Placement, ...]]:
-    """Yield all placements of inputs: whole, along each dimension that splits evenly, and in terms of a sum.
+    shapes: Sequence[Shape], terms: Sequence[bool], sizes: tuple[int, ...]
+) -> Iterator[tuple[Placements, ...]]:
+    """Yield all placements of inputs: along each axis whole, along each dimension that it splits evenly after
+    the axes before, and in terms of a sum.
 
     `terms` says which inputs may be terms.
     """
-    choices: list[list[Placement]] = []
-    for shape, summed in zip(shapes, terms, strict=True):
-        even = [Shard(dim) for dim, extent in enumerate(shape) if extent and extent % workers == 0]
-        choices.append([Replicate(), *even, *([Unreduced()] if summed else [])])
-    yield from product(*choices)
+    yield from product(*(_of_one(shape, summed, sizes) for shape, summed in zip(shapes, terms, strict=True)))
 
 
-def graph_of(torch_op: Any, inputs: Sequence[Any]) -> tuple[Graph, dict[int, str]]:
-    """Return the forward graph of a function of tensors, and the name of each input that it reads.
+def _of_one(shape: Shape, summed: bool, sizes: tuple[int, ...]) -> list[Placements]:
+    choices: list[Placement] = [Replicate(), *map(Shard, range(len(shape))), *([Unreduced()] * summed)]
+    found = []
+    for placed in product(choices, repeat=len(sizes)):
+        cuts = [
+            prod(size for each, size in zip(placed, sizes, strict=True) if each == Shard(dim))
+            for dim in range(len(shape))
+        ]
+        if all(cut == 1 or (extent and extent % cut == 0) for extent, cut in zip(shape, cuts, strict=True)):
+            found.append(placed)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedCall:
+    """A call of an operator as a graph: of its outputs, or of the gradients of inputs."""
+
+    graph: Graph
+    """The graph."""
+
+    inputs: Mapping[int, str]
+    """The name of each input that the graph reads, by its number."""
+
+    heads: Mapping[int, str]
+    """The name of the gradient of each output that is fed, by its number; that of a loss is one."""
+
+    wanted: tuple[int, ...]
+    """The outputs, or the gradients."""
+
+
+def described_call(
+    torch_op: Any, inputs: Sequence[Any], differentiated: Sequence[int] | None = None
+) -> DescribedCall:
+    """Return the graph of a function of tensors, or of the gradients of the inputs with these numbers.
 
     Raises GraphError for operators without a description.
     """
@@ -140,4 +235,16 @@ def graph_of(torch_op: Any, inputs: Sequence[Any]) -> tuple[Graph, dict[int, str
         if name not in values
     }
     shapes = {name: tuple(inputs[number].shape) or (1,) for number, name in names.items()}
-    return inference_graph(symbol, shapes), names
+    if differentiated is None:
+        graph = inference_graph(symbol, shapes)
+        return DescribedCall(graph, names, {}, graph.outputs)
+    graph = gradient_graph(symbol, shapes, [names[number] for number in differentiated])
+    outputs = len(symbol.list_outputs())
+    wanted = graph.outputs[outputs:]
+    if len(wanted) != len(differentiated):
+        raise GraphError(
+            f"{len(differentiated)} inputs have a gradient in PyTorch, and {len(wanted)} by their description"
+        )
+    fed = {tensor.name for tensor in graph.tensors}
+    heads = {n: f"head({graph.tensors[output].name})" for n, output in enumerate(graph.outputs[:outputs])}
+    return DescribedCall(graph, names, {n: name for n, name in heads.items() if name in fed}, wanted)

@@ -6,12 +6,18 @@ import importlib
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from math import prod
 from typing import Any
 
 from ...errors import TofuError
 from ...importers.torch.installed import VERSION, installed
 from ..translation.dtensor import as_placement, to_torch
-from ..translation.placements import Placement, Replicate, Shard, Unreduced
+from ..translation.placements import Placements, Replicate, Unreduced
+from .parts import difference, parts_of
+
+CANNOT_SEND = "No backend type associated with device type cpu"
+"""The error of PyTorch if one rank sends to another, which process groups of threads cannot do."""
 
 SECONDS = 60
 """How long the threads of one call may take."""
@@ -19,70 +25,202 @@ SECONDS = 60
 
 @dataclass(frozen=True, slots=True)
 class DTensorCall:
-    """The outcome of a call."""
+    """The outcome of a call: its outputs, or the gradients of its inputs."""
 
-    placements: tuple[Placement | None, ...]
-    """The placement of each output; None for one that Tofu has no word for. Empty if the call was refused."""
+    placements: tuple[Any, ...]
+    """How each output, or each gradient, lies; None for a placement that Tofu has no word for.
+
+    It is a placement if the number of workers was given, and a tuple of one for each axis if a mesh was.
+    Empty if the call was refused.
+    """
 
     collectives: int
     """The collectives that a rank took part in, such as for a redistribution of inputs."""
 
     difference: float
-    """The largest difference of an output from plain PyTorch, relative to the largest value.
+    """The largest difference from plain PyTorch, relative to the largest value.
 
-    It is 0 if the call was refused, and infinite if the parts do not have the shape of the output or are NaN.
+    It is 0 if the call was refused, and infinite if the parts do not have the shape of the whole or are NaN.
     """
 
     error: str | None
     """The reason if the call was refused."""
 
+    heads: tuple[Any, ...] = ()
+    """How the gradient of each output lay that the backward pass was given; empty if there was none."""
 
-def call(torch_op: Any, inputs: Sequence[Any], placements: Sequence[Placement], workers: int) -> DTensorCall:
-    """Call an operator on DTensors that lie along one axis, and compare with the call on whole tensors.
+    forward_collectives: int = 0
+    """The collectives of the forward pass before a backward pass."""
 
-    Parts are made and put together here. Raises TofuError if PyTorch has no process groups of threads.
-    """
-    torch = installed()
-    try:
-        from torch.distributed import tensor
-        from torch.distributed.tensor.debug import CommDebugMode
-    except ImportError as error:
-        raise TofuError(f"this PyTorch has no DTensor ({error}); the audit is for {VERSION}") from error
-    expected = _listed(torch_op(*inputs))
-    parts = [_parts(torch, each, p, workers) for each, p in zip(inputs, placements, strict=True)]
 
-    def on_rank(rank: int) -> tuple[list[Any], list[Any], int]:
-        mesh = tensor.DeviceMesh("cpu", list(range(workers)))
-        given = [
-            tensor.DTensor.from_local(
-                of_input[rank],
-                mesh,
-                to_torch((p,)),
-                run_check=False,
-                shape=whole.shape,
-                stride=whole.stride(),
-            )
-            for of_input, p, whole in zip(parts, placements, inputs, strict=True)
+@dataclass(frozen=True, slots=True)
+class Backward:
+    """The backward pass of an operator on whole tensors."""
+
+    inputs: Sequence[int]
+    """The numbers of the inputs that have a gradient."""
+
+    outputs: Sequence[int]
+    """The numbers of the outputs that depend on them."""
+
+    heads: Sequence[Any]
+    """The gradient of each of these outputs that is given: ones for a single number, or else random."""
+
+    gradients: Sequence[Any]
+    """The gradients of these inputs."""
+
+
+class Caller:
+    """Calls an operator on the same inputs, which lie in any way on a mesh of these sizes."""
+
+    def __init__(self, torch_op: Callable[..., Any], inputs: Sequence[Any], sizes: tuple[int, ...]) -> None:
+        """Raise TofuError if PyTorch has no DTensor."""
+        try:
+            from torch.distributed import tensor
+            from torch.distributed.tensor.debug import CommDebugMode
+        except ImportError as error:
+            raise TofuError(f"this PyTorch has no DTensor ({error}); the audit is for {VERSION}") from error
+        self._tensor, self._counting = tensor, CommDebugMode
+        self._op, self._inputs, self._sizes = torch_op, inputs, sizes
+        self._expected = _listed(torch_op(*inputs))
+
+    def outputs(self, placements: Sequence[Placements]) -> DTensorCall:
+        """Call the operator, and compare its outputs with those of whole tensors."""
+        parts = self._parts(placements)
+
+        def on_rank(rank: int) -> tuple[list[Any], list[Any], int]:
+            mesh = self._mesh()
+            given = [
+                self._distributed(mesh, part[rank], placed, whole)
+                for part, placed, whole in zip(parts, placements, self._inputs, strict=True)
+            ]
+            with self._counting() as counted, installed().no_grad():
+                found = _listed(self._op(*given))
+            return *self._known(found), counted.get_total_counts()
+
+        try:
+            ranks = _in_threads(on_rank, prod(self._sizes))
+        except _RankError as error:
+            return DTensorCall((), 0, 0.0, str(error))
+        collectives = max(of_rank[2] for of_rank in ranks)
+        made = tuple(map(_placed, ranks[0][1]))
+        return DTensorCall(made, collectives, self._difference(ranks, self._expected), None)
+
+    def gradients(self, placements: Sequence[Placements]) -> DTensorCall:
+        """Call the operator and its backward pass, and compare the gradients of inputs that have one.
+
+        The gradient of an output lies as the output does. If that is terms, the gradient is whole.
+        """
+        parts, plain = self._parts(placements), self.backward
+        reached: dict[int, tuple[list[Placements], int]] = {}
+
+        def on_rank(rank: int) -> tuple[list[Any], list[Any], int]:
+            mesh = self._mesh()
+            given = [
+                self._distributed(mesh, part[rank], placed, whole).requires_grad_(number in plain.inputs)
+                for number, (part, placed, whole) in enumerate(
+                    zip(parts, placements, self._inputs, strict=True)
+                )
+            ]
+            with self._counting() as forward:
+                outputs = _listed(self._op(*given))
+            outputs = [outputs[number] for number in plain.outputs]
+            lie = [_of_head(each.placements) for each in outputs]
+            reached[rank] = lie, forward.get_total_counts()
+            heads = [
+                self._distributed(mesh, parts_of(head, p, self._sizes)[rank], p, head)
+                for head, p in zip(plain.heads, lie, strict=True)
+            ]
+            with self._counting() as backward:
+                found = installed().autograd.grad(outputs, [given[number] for number in plain.inputs], heads)
+            return *self._known(found), backward.get_total_counts()
+
+        try:
+            ranks = _in_threads(on_rank, prod(self._sizes))
+        except _RankError as error:
+            heads, moved = reached.get(0, ([], 0))
+            return DTensorCall((), 0, 0.0, str(error), tuple(heads), moved)
+        return DTensorCall(
+            tuple(map(_placed, ranks[0][1])),
+            max(of_rank[2] for of_rank in ranks),
+            self._difference(ranks, plain.gradients),
+            None,
+            tuple(reached[0][0]),
+            max(moved for _, moved in reached.values()),
+        )
+
+    @cached_property
+    def backward(self) -> Backward:
+        """Return the backward pass of plain PyTorch. Raises TofuError if no input has a gradient."""
+        torch = installed()
+        given = [each.clone().requires_grad_(each.is_floating_point()) for each in self._inputs]
+        outputs = _listed(self._op(*given))
+        made = [number for number, each in enumerate(outputs) if each.requires_grad]
+        generator = torch.Generator().manual_seed(1)
+        heads = [
+            torch.randn(each.shape, generator=generator, dtype=each.dtype)
+            if each.ndim
+            else torch.ones_like(each)
+            for each in (outputs[number].detach() for number in made)
         ]
-        with CommDebugMode() as counted, torch.no_grad():
-            found = _listed(torch_op(*given))
-        made = [each.placements[0] for each in found]
-        known = [  # DTensor itself reduces terms of a kind of its own
-            each if as_placement(p) is not None else each.redistribute(placements=[tensor.Replicate()])
+        wanted = [number for number, each in enumerate(given) if each.requires_grad]
+        if not made or not wanted:
+            raise TofuError("no output depends on an input of floating-point numbers: there are no gradients")
+        found = torch.autograd.grad(
+            [outputs[number] for number in made], [given[n] for n in wanted], heads, allow_unused=True
+        )
+        differ = [n for n, each in zip(wanted, found, strict=True) if each is not None]
+        return Backward(differ, made, heads, [each for each in found if each is not None])
+
+    def _parts(self, placements: Sequence[Placements]) -> list[list[Any]]:
+        return [parts_of(each, p, self._sizes) for each, p in zip(self._inputs, placements, strict=True)]
+
+    def _mesh(self) -> Any:
+        ranks = installed().arange(prod(self._sizes)).reshape(self._sizes)
+        return self._tensor.DeviceMesh("cpu", ranks)
+
+    def _distributed(self, mesh: Any, part: Any, placements: Placements, whole: Any) -> Any:
+        return self._tensor.DTensor.from_local(
+            part, mesh, to_torch(placements), run_check=False, shape=whole.shape, stride=whole.stride()
+        )
+
+    def _known(self, found: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        """Return the parts and the placements of DTensors; DTensor itself reduces terms of its own kinds."""
+        made = [each.placements for each in found]
+        whole = [self._tensor.Replicate()] * len(self._sizes)
+        known = [
+            each if _placed(p) is not None else each.redistribute(placements=whole)
             for each, p in zip(found, made, strict=True)
         ]
-        return [each.to_local() for each in known], made, counted.get_total_counts()
+        return [each.to_local().detach() for each in known], made
 
-    try:
-        ranks = _in_threads(on_rank, workers)
-    except _RankError as error:
-        return DTensorCall((), 0, 0.0, str(error))
-    made = tuple(map(as_placement, ranks[0][1]))
-    difference = 0.0
-    for number, want in enumerate(expected):
-        locals_ = [of_rank[0][number] for of_rank in ranks]
-        difference = max(difference, _difference(torch, locals_, made[number], want))
-    return DTensorCall(made, max(of_rank[2] for of_rank in ranks), difference, None)
+    def _difference(self, ranks: Sequence[Any], expected: Sequence[Any]) -> float:
+        """Return the largest difference of any tensor, from the parts and placements of all ranks."""
+        whole = (Replicate(),) * len(self._sizes)
+        return max(
+            (
+                difference(
+                    [of_rank[0][number] for of_rank in ranks],
+                    _placed(ranks[0][1][number]) or whole,
+                    self._sizes,
+                    want,
+                )
+                for number, want in enumerate(expected)
+            ),
+            default=0.0,
+        )
+
+
+def _placed(placements: Sequence[Any]) -> Placements | None:
+    """Return placements of PyTorch as Tofu's; None if one of them is of a kind that Tofu does not have."""
+    found = tuple(map(as_placement, placements))
+    return None if None in found else found  # type: ignore[return-value]  # there is no None
+
+
+def _of_head(placements: Sequence[Any]) -> Placements:
+    """Return how the gradient of an output lies: whole where the output is terms of a kind."""
+    found = map(as_placement, placements)
+    return tuple(Replicate() if each is None or isinstance(each, Unreduced) else each for each in found)
 
 
 class _RankError(Exception):
@@ -130,50 +268,6 @@ def _in_threads(on_rank: Callable[[int], Any], workers: int) -> list[Any]:
     if errors:
         raise _RankError(errors[0])
     return results
-
-
-def _parts(torch: Any, whole: Any, placement: Placement, workers: int) -> list[Any]:
-    """Return the part of every rank. Terms of a sum are random but for the last."""
-    match placement:
-        case Shard(dim=dim):
-            return [part.contiguous() for part in torch.chunk(whole, workers, dim)]
-        case Replicate():
-            return [whole.clone() for _ in range(workers)]
-        case Unreduced():
-            generator = torch.Generator().manual_seed(0)
-            terms = [
-                torch.randn(whole.shape, generator=generator, dtype=whole.dtype) for _ in range(workers - 1)
-            ]
-            return [*terms, whole - sum(terms)]
-
-
-def _difference(torch: Any, parts: Sequence[Any], placement: Placement | None, want: Any) -> float:
-    """Return the largest difference of what the ranks hold, put together, from what is wanted."""
-    stacked: Any = torch.stack(list(parts)) if isinstance(placement, Unreduced) else None
-    match placement:
-        case Shard(dim=dim):
-            held = [torch.cat(list(parts), dim)]
-        case Unreduced(reduction="sum"):
-            held = [stacked.sum(0)]
-        case Unreduced(reduction="avg"):
-            held = [stacked.mean(0)]
-        case Unreduced(reduction="max"):
-            held = [stacked.amax(0)]
-        case Unreduced(reduction="min"):
-            held = [stacked.amin(0)]
-        case Unreduced(reduction="product"):
-            held = [stacked.prod(0)]
-        case Unreduced(reduction=other):
-            raise TofuError(f"DTensor combines terms by {other!r}, which the audit does not know")
-        case _:
-            held = list(parts)
-    if any(each.shape != want.shape for each in held):
-        return float("inf")
-    if not want.numel():
-        return 0.0
-    scale = max(float(want.abs().max()), 1e-30)
-    largest = torch.stack([(each - want).abs().max() for each in held]).max() / scale
-    return float(torch.nan_to_num(largest, nan=float("inf")))
 
 
 def _listed(value: Any) -> list[Any]:

@@ -11,7 +11,8 @@
    segment, forwards and backwards (`segment_passing`). Otherwise windows of the line are searched exactly,
    and the least costs of disjoint windows add up (`window_bounds`). Both search by `bounded_search`.
 4. Assignments of few values that cost little next to the bound are searched on the way (`few_values`), after
-   1, 2, 4, 8 ... times as many sweeps, and after the last.
+   1, 2, 4, 8 ... times as many sweeps, and after the last. The best of them is improved by rounds in which
+   few variables keep their values (`held_values`).
 
 The amount of work depends on the problem alone, not on the clock, so the same problem has the same result.
 """
@@ -25,6 +26,7 @@ import numpy as np
 
 from .elimination import CostTable
 from .few_values import of_few_values
+from .held_values import improved
 from .linear_order import linear_order
 from .message_passing import MessagePassing, Reweighted
 from .pairwise import EXACT_LIMIT, Core, Pairwise, core
@@ -61,7 +63,7 @@ class Effort:
     """The number of table entries that sweeps may read."""
 
     search_entries: int = SEARCH_ENTRY_LIMIT
-    """The number of costs that each search for a bound may compute."""
+    """The number of costs that each search for a bound may compute; without any, sweeps are all."""
 
     least_gain: float = 0.015
     """Sweeps end when `SWEEPS_AT_ONCE` of them close less than this part of the gap."""
@@ -144,10 +146,10 @@ class _Search:
         messages = self._sweep(self._whole.problem.reordered(self._order))
         problem = messages.reweighted()
         self._prove(problem.bound)
-        row = segments(problem)
+        row = segments(problem) if self._effort.search_entries else []
         if row:
             self._pass_on(problem, row)
-        else:
+        elif self._effort.search_entries:
             self._windows(messages)
         complete = None if self._assignment is None else self._whole.complete(self._assignment)
         return Gap(self._cost, self._bound, complete)
@@ -196,6 +198,8 @@ class _Search:
                 self._improve(known, backwards=False)
             if self._cost - self._bound >= most:
                 break
+        if known is not None and self._bound < self._cost:
+            self._improve(improved(problem, known), backwards=False)
         return messages
 
     def _begin(self, messages: MessagePassing, backwards: bool) -> tuple[WindowBounds, bool]:

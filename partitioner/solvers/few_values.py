@@ -36,7 +36,7 @@ def of_few_values(
         if known is not None:
             values = [np.union1d(kept, value) for kept, value in zip(values, known, strict=True)]
         tables = [
-            CostTable(pair, table[np.ix_(*(values[v] for v in pair))].astype(np.int64))
+            CostTable(pair, table[values[pair[0]][:, None], values[pair[1]]].astype(np.int64))
             for pair, table in problem.tables.items()
         ]
         tables += [

@@ -112,31 +112,53 @@ def _potentials(neighbours: Neighbours, start: int, end: int) -> dict[int, float
 def _greedy(
     neighbours: Neighbours, weights: Sequence[float], ranks: dict[int, int], preference: float
 ) -> list[int]:
-    """Order from the lowest rank on: always take the vertex that opens least, and prefer low ranks."""
+    """Order from the lowest rank on: always take the vertex that opens least, and prefer low ranks.
+
+    A score is computed again only if a vertex that was taken may have changed it, so the work is
+    proportional to the edges, but for the heap.
+    """
     left = set(ranks)
     closed = {vertex: len(neighbours[vertex]) for vertex in ranks}
-    start = min(left, key=ranks.__getitem__)
-    candidates = {start}
+    scores: dict[int, float] = {}
+    heap: list[tuple[float, int]] = []
+    reached: set[int] = set()
     order: list[int] = []
 
-    def score(vertex: int) -> tuple[float, int]:
-        opened = weights[vertex] if closed[vertex] else 0.0
-        for other in neighbours[vertex]:
-            if other not in left and closed[other] == 1:
-                opened -= weights[other]
-        return opened + preference * ranks[vertex], vertex
+    def update(vertices: Iterable[int]) -> None:
+        for vertex in vertices:
+            opened = weights[vertex] if closed[vertex] else 0.0
+            for other in neighbours[vertex]:
+                if closed[other] == 1 and other not in left:
+                    opened -= weights[other]
+            scores[vertex] = opened + preference * ranks[vertex]
+            heapq.heappush(heap, (scores[vertex], vertex))
 
-    while candidates:
-        vertex = min(candidates, key=score)
-        candidates.discard(vertex)
+    update([min(left, key=ranks.__getitem__)])
+    while heap:
+        score, vertex = heapq.heappop(heap)
+        if vertex not in left or score != scores[vertex]:
+            continue
         left.discard(vertex)
         order.append(vertex)
+        changed: set[int] = set()
         for other in neighbours[vertex]:
             closed[other] -= 1
-            if other in left:
-                candidates.add(other)
-                candidates.update(third for third in neighbours[other] if third in left)
+            if other in left and other not in reached:
+                reached.add(other)
+                new = (third for third in (other, *neighbours[other]) if third not in scores)
+                changed.update(new)
+        changed.update(v for v in _rescored(neighbours, closed, left, vertex) if v in scores)
+        update(changed)
     return order
+
+
+def _rescored(neighbours: Neighbours, closed: dict[int, int], left: set[int], taken: int) -> set[int]:
+    """Return the vertices whose scores change when one is taken: those that now open nothing or close one."""
+    found = {other for other in neighbours[taken] if not closed[other] and other in left}
+    for other in (taken, *neighbours[taken]):
+        if closed[other] == 1 and other not in left:
+            found.update(third for third in neighbours[other] if third in left)
+    return found
 
 
 def _width(neighbours: Neighbours, weights: Sequence[float], order: Sequence[int]) -> float:

@@ -25,6 +25,9 @@ COMPILED_SUMS = 1 << 18
 IMPORTED_SUMS = 1 << 22
 """The number of sums from which on a single pass over tables imports numba, unless that is done."""
 
+FEW_DIFFERENCES = 1 << 12
+"""Up to this number of differences of rows, equal rows are not looked for."""
+
 FACTOR_LIMIT = 1 << 23
 """The most entries of a sum of tables that a compiled loop reads."""
 
@@ -51,6 +54,9 @@ def _loops_of_one_pass(sums: int) -> Any:
 
 def least_differences(rows: Table) -> Table:
     """Compute `[a, b]`: the least of `rows[a, c] - rows[b, c]` over all `c`."""
+    if len(rows) * rows.size <= FEW_DIFFERENCES:
+        few: Table = (rows[:, None] - rows[None]).min(axis=-1)
+        return few
     first, number = distinct_rows(rows)
     different = rows[first]
     count, length = different.shape

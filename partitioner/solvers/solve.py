@@ -16,7 +16,7 @@ sum of the tables at the assignment, and equals the bound unless `too_wide` is s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from . import elimination
 from .anytime import Effort, close_gap, unheard
@@ -25,7 +25,13 @@ from .elimination import CostTable, WidthError, eliminate
 from .semiring import TableArithmetic
 
 EFFORT = Effort(sweep_entries=1 << 28, search_entries=1 << 27, least_gain=0.1)
-"""The work for one step's problem: some seconds."""
+"""The work for a problem of all steps: some seconds."""
+
+STEP_EFFORT = replace(EFFORT, search_entries=1 << 24)
+"""The work for one step's problem, of which there are several."""
+
+NO_PROOF = replace(EFFORT, search_entries=0)
+"""The work if only an assignment is wanted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +56,15 @@ class Optimum:
 
 
 def least_cost(
-    domains: Sequence[int], cost_tables: Sequence[CostTable], arithmetic: TableArithmetic | None = None
+    domains: Sequence[int],
+    cost_tables: Sequence[CostTable],
+    arithmetic: TableArithmetic | None = None,
+    effort: Effort = EFFORT,
 ) -> Optimum:
-    """Return the least-cost assignment of integer cost tables over pairs, or a good one with a bound."""
+    """Return the least-cost assignment of integer cost tables over pairs.
+
+    If the graph is too wide, it is a good one with a bound, and `effort` limits the work.
+    """
     try:
         return _eliminated(domains, cost_tables, arithmetic)
     except WidthError as error:
@@ -60,7 +72,7 @@ def least_cost(
         try:
             found = _eliminated(pruned.domains, pruned.cost_tables, None)
         except WidthError:
-            found = _approached(pruned.domains, pruned.cost_tables, error)
+            found = _approached(pruned.domains, pruned.cost_tables, error, effort)
         return Optimum(found.cost, found.lower_bound, pruned.original(found.assignment), found.too_wide)
 
 
@@ -71,9 +83,11 @@ def _eliminated(
     return Optimum(solved.optimum, solved.optimum, solved.assignment)
 
 
-def _approached(domains: Sequence[int], cost_tables: Sequence[CostTable], error: WidthError) -> Optimum:
+def _approached(
+    domains: Sequence[int], cost_tables: Sequence[CostTable], error: WidthError, effort: Effort
+) -> Optimum:
     """Return a good assignment and a bound. Any assignment costs less than what the search begins with."""
     most = sum(int(cost_table.table.max()) for cost_table in cost_tables)
-    gap = close_gap(domains, cost_tables, most + 1, unheard, EFFORT)
+    gap = close_gap(domains, cost_tables, most + 1, unheard, effort)
     assert gap.assignment is not None, "one value of each variable costs less than that"
     return Optimum(gap.cost, gap.bound, gap.assignment, None if gap.bound == gap.cost else error.entries)

@@ -16,8 +16,9 @@ from tofu.cli import main
 from tofu.errors import PlanError
 from tofu.partitioner import Plan, partition
 from tofu.partitioner.checking.check_plan import verify
-from tofu.partitioner.methods import baselines
+from tofu.partitioner.methods import baselines, recursive
 from tofu.partitioner.plans.unproven import UnprovenStep
+from tofu.partitioner.problem import lower_bound
 from tofu.partitioner.solvers import elimination, solve
 from tofu.partitioner.solvers.anytime import Effort
 from tofu.partitioner.solvers.elimination import CostTable, eliminate
@@ -45,10 +46,9 @@ def test_a_dense_graph_beyond_the_limit(monkeypatch, seed, effort):
     domains, cost_tables = dense(12, seed=seed)
     best = eliminate(domains, cost_tables).optimum
     monkeypatch.setattr(elimination, "TABLE_LIMIT", 100)
-    monkeypatch.setattr(solve, "EFFORT", effort)
-    found = least_cost(domains, cost_tables)
+    found = least_cost(domains, cost_tables, effort=effort)
     assert found.lower_bound <= best <= found.cost == cost(cost_tables, found.assignment)
-    assert found == least_cost(domains, cost_tables)
+    assert found == least_cost(domains, cost_tables, effort=effort)
     if effort is LITTLE:
         assert found.lower_bound < best
         assert found.too_wide == 3**12
@@ -62,8 +62,7 @@ def test_any_width_ends_with_a_bound(problem):
     domains, cost_tables = problem
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(elimination, "TABLE_LIMIT", 10)
-        patch.setattr(solve, "EFFORT", LITTLE)
-        found = least_cost(domains, cost_tables)
+        found = least_cost(domains, cost_tables, effort=LITTLE)
     assert (
         found.lower_bound
         <= enumerated(domains, cost_tables)
@@ -102,7 +101,9 @@ def graph():
 def wide(monkeypatch):
     """Every problem that is not a tree is too wide, and little is done about it."""
     monkeypatch.setattr(elimination, "TABLE_LIMIT", 8)
-    monkeypatch.setattr(solve, "EFFORT", LITTLE)
+    for name in ("STEP_EFFORT", "NO_PROOF"):
+        monkeypatch.setattr(recursive, name, LITTLE)
+    monkeypatch.setattr(lower_bound, "STEP_EFFORT", LITTLE)
 
 
 @pytest.fixture(params=[False, True], ids=["split", "kept"])
@@ -152,12 +153,12 @@ def test_all_steps_as_one_may_be_too_wide(graph, monkeypatch, tmp_path):
 
 
 def test_refining_says_where_it_stops(graph, monkeypatch):
-    recursive = partition(graph, 8)
+    found = partition(graph, 8)
     assert not partition(graph, 8, method="refine").unproven
     monkeypatch.setattr(elimination, "TABLE_LIMIT", 700)
     plan = partition(graph, 8, method="refine")
     verify(graph, plan)
-    assert not recursive.unproven
+    assert not found.unproven
     assert plan.unproven[-1].step is None
     assert plan.unproven[-1].table_entries > 700
     assert plan.unproven[-1].lower_bound_bytes is None
