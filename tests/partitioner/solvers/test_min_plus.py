@@ -44,7 +44,7 @@ def test_single_passes_import_numba_only_for_large_tables():
 import sys
 import numpy as np
 from tofu.partitioner.solvers import min_plus
-min_plus.COMPILED_SUMS, min_plus.IMPORTED_SUMS = 8, 64
+min_plus.COMPILED_SUMS, min_plus.IMPORTED_SUMS, min_plus.PIECE_ENTRIES = 8, 64, 1
 tables = [np.arange(9).reshape(1, 3, 3), np.arange(9).reshape(3, 3, 1)]
 min_plus.MIN_PLUS.project(tables, 1)
 assert "numba" not in sys.modules
