@@ -32,7 +32,7 @@ from tofu.partitioner import in_several_hops
 from tofu.partitioner.methods.search import find_plan
 from tofu.partitioner.methods.settings import SearchSettings
 from tofu.partitioner.plans.plan import Plan
-from tofu.partitioner.plans.simulation import simulation
+from tofu.partitioner.plans.simulation import Simulations, simulation
 from tofu.simulator.times import NANOSECONDS, task_times
 
 from .machine import described
@@ -100,7 +100,8 @@ def step_time(model: str, cluster: str, devices: int) -> tuple[Plan, float]:
 def in_hops(graph: Graph, plan: Plan, machine: Machine) -> tuple[Plan, float]:
     """Return a plan with transfers in several hops, and the seconds in which it was found."""
     begin = time.process_time()
-    found = in_several_hops(graph, plan, machine, lambda each: simulation(graph, each, machine).seconds)
+    simulations = Simulations(graph, machine)
+    found = in_several_hops(graph, plan, machine, lambda each: simulations.of(each).seconds)
     return found, time.process_time() - begin
 
 
