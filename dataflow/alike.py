@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-
-if TYPE_CHECKING:
-    from .graph import Graph
 
 Integers = npt.NDArray[np.int64]
 
@@ -33,19 +29,31 @@ class Alike:
     """
 
     @classmethod
-    def of(cls, graph: Graph) -> Alike:
-        """Compare the operations of a graph."""
+    def of(
+        cls,
+        operators: Sequence[Hashable],
+        touched: Sequence[Sequence[int]],
+        roots: Sequence[int],
+        types: Sequence[str],
+    ) -> Alike:
+        """Compare operations by their operators and the tensors that each touches.
+
+        `roots` has for each tensor the one whose memory it has, and `types` its element type.
+        """
         known: dict[tuple[object, ...], int] = {}
         kinds = []
-        listed = [(*operation.inputs, *operation.outputs) for operation in graph.operations]
-        for operation, tensors in zip(graph.operations, listed, strict=True):
-            types = [graph.tensors[tensor].dtype for tensor in tensors]
-            roots = [graph.roots[tensor] for tensor in tensors]
-            key = operation.bound, *map(tensors.index, tensors), *map(roots.index, roots), *types
+        for operator, tensors in zip(operators, touched, strict=True):
+            memory = [roots[tensor] for tensor in tensors]
+            key = (
+                operator,
+                *map(tensors.index, tensors),
+                *map(memory.index, memory),
+                *map(types.__getitem__, tensors),
+            )
             kinds.append(known.setdefault(key, len(known)))
-        width = max(map(len, listed), default=0)
-        padded = [(*tensors, *[NONE] * (width - len(tensors))) for tensors in listed]
-        return cls(np.array(kinds, np.int64), np.array(padded, np.int64).reshape(len(listed), width))
+        width = max(map(len, touched), default=0)
+        padded = [(*tensors, *[NONE] * (width - len(tensors))) for tensors in touched]
+        return cls(np.array(kinds, np.int64), np.array(padded, np.int64).reshape(len(touched), width))
 
     def keys(self, operations: Sequence[int], tensors: Sequence[int]) -> list[tuple[int, ...]]:
         """Return keys of operations, equal for those that are alike and have equal numbers.

@@ -148,7 +148,9 @@ class Graph:
     @cached_property
     def alike(self) -> Alike:
         """Return which operations are alike, found once."""
-        return Alike.of(self)
+        operators = [operation.bound for operation in self.operations]
+        touched = [(*operation.inputs, *operation.outputs) for operation in self.operations]
+        return Alike.of(operators, touched, self.roots, [tensor.dtype for tensor in self.tensors])
 
     def to_networkx(
         self, seconds: Mapping[str, float | Mapping[str, float]] | None = None

@@ -52,6 +52,9 @@ Scales of batch normalisation that are fixed at one are counted, as in MXNet. Mo
   are the vocabulary of `word-rnn`, the width of `trn` (`inner` is the table's 4,098, as 4,096, and 8,192),
   and layers and window of `e3d`. `trn` has its 52 layers in two halves, `trn-2` its 48; `layers` counts
   those of one half.
+- `nmt` is the recurrent translation model of FlexFlow's table 4: two layers of LSTM for each language,
+  attention by products, a softmax at each of 40 steps. The table leaves the vocabulary open. `layers` counts
+  those of one language.
 - `char-crn` reads the letters of words, by convolutions of one to seven letters and two highway layers. The
   table has 0.23e9 parameters, but eight layers of 2,048 features alone have 0.26e9.
 - `e3d` is the eidetic 3D LSTM: convolutions over frames, rows and columns, a memory that runs through all

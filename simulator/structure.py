@@ -84,7 +84,7 @@ class Structures:
         self._without_copies: list[_Touch] = []
         """How each operation touches versions if it reads and makes no copies."""
         self._latest: tuple[object, Structure] | None = None
-        """What the structure that was found last depends on, and that structure."""
+        """The structure that was found last, after all that it depends on."""
 
     def of(
         self, graph: Graph, copies: Mapping[str, Sequence[HeldCopy]], order: Sequence[str] | None

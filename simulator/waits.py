@@ -1,4 +1,4 @@
-"""What comes after what in a simulation.
+"""The order of instructions in a simulation.
 
 An instruction waits for those that make what it reads, for those that read or wrote what it overwrites, and
 for the one before it of its *runner*: a lane of its worker, or a device that serves its workers in turn. It

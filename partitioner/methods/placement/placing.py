@@ -168,10 +168,10 @@ class Placing:
         raise refused
 
     def _best(self, found: list[Plan]) -> Plan:
-        """Return the fastest plan, of those that leave memory for the scratch of kernels if some do."""
+        """Return the fastest plan that leaves memory for the scratch of kernels, or what lacks least."""
         if len(found) == 1:
             return found[0]
-        return min(found, key=lambda plan: (self._asked.lacking(plan) > 0, plan.step_seconds))
+        return min(found, key=lambda plan: (self._asked.lacking(plan), plan.step_seconds))
 
     def _fitting(
         self, schedule: NodeSchedule, sharing: _Sharing, memory: WorkerMemory, limit: int, spare: int

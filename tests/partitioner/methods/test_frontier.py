@@ -13,7 +13,7 @@ import tofu
 from tofu import api
 from tofu.dataflow.recompute import recomputed
 from tofu.errors import PlanError
-from tofu.partitioner import least_peak_bytes, partition, peak_bytes, simulation
+from tofu.partitioner import Simulations, least_peak_bytes, partition, peak_bytes
 from tofu.partitioner.methods.frontier import FrontierPoint, unbeaten
 from tofu.partitioner.methods.frontier_bounds import least_seconds
 from tofu.partitioner.problem.classes import build_problem
@@ -114,11 +114,12 @@ def test_every_plan_is_simulated_once(graph, monkeypatch):
     """Searches meet the same plan at several limits; each is measured once, and all are candidates."""
     simulated = []
 
-    def counted(graph, plan, machine):
-        simulated.append((graph, plan))
-        return simulation(graph, plan, machine)
+    class Counted(Simulations):
+        def of(self, plan):
+            simulated.append((self._graph, plan))
+            return super().of(plan)
 
-    monkeypatch.setattr(api, "simulation", counted)
+    monkeypatch.setattr(api, "Simulations", Counted)
     found = tofu.frontier(graph, 4, MACHINE)
     choices = [
         (own.fingerprint, *plan.strategies.items(), *plan.layouts.items(), *plan.copies.items())

@@ -55,7 +55,7 @@ def joining_run(number: int, listener: socket.socket, port: int, found: list[Any
 
     def run() -> None:
         own = socket.socket(fileno=listener.detach()) if not number else None
-        place = Meeting(number, 2, 2, 0, own, lambda: ("127.0.0.1", port, TOKEN), True)
+        place = Meeting(number, 2, 2, number, 0, own, lambda: ("127.0.0.1", port, TOKEN), True)
         found.append(join(place, 1, timeout_seconds=10, join_seconds=30))
 
     thread = threading.Thread(target=run)
@@ -155,7 +155,7 @@ def test_two_runs_on_one_port_do_not_mix() -> None:
         port = listener.getsockname()[1]
         found: list[Any] = []
         first = joining_run(0, listener, port, found)
-        other = Meeting(1, 2, 2, 0, None, lambda: ("127.0.0.1", port, b"of another run"), True)
+        other = Meeting(1, 2, 2, 1, 0, None, lambda: ("127.0.0.1", port, b"of another run"), True)
         with pytest.raises(
             ExecutionError, match=rf"process 1 was refused at 127.0.0.1:{port}|found no first"
         ):
@@ -188,7 +188,7 @@ def test_strangers_delay_nobody() -> None:
 
 def test_missing_processes_are_named() -> None:
     listener = listening("127.0.0.1", 0)
-    place = Meeting(0, 3, 1, 0, listener, lambda: ("127.0.0.1", 0, TOKEN), True)
+    place = Meeting(0, 3, 1, 0, 0, listener, lambda: ("127.0.0.1", 0, TOKEN), True)
     with pytest.raises(ExecutionError, match="of 3 processes these did not come: 1, 2"):
         join(place, 1, timeout_seconds=5, join_seconds=0.2)
 
@@ -197,7 +197,7 @@ def test_a_first_process_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatc
     with listening("127.0.0.1", 0) as listener:
         port = listener.getsockname()[1]
     monkeypatch.setattr(joining, "CONNECT_SECONDS", 0.2)
-    place = Meeting(1, 2, 1, 0, None, lambda: ("127.0.0.1", port, TOKEN), True)
+    place = Meeting(1, 2, 1, 0, 0, None, lambda: ("127.0.0.1", port, TOKEN), True)
     with pytest.raises(ExecutionError, match=f"found no first process at 127.0.0.1:{port}"):
         join(place, 1, timeout_seconds=5, join_seconds=0.2)
 
