@@ -149,16 +149,15 @@ def test_the_least_sum_of_the_tables_is_what_the_plan_moves(name, method, monkey
     assert [tofu.partition(network(name), 6, method).cost_bytes] == sums
 
 
-@pytest.mark.parametrize("feed", ["batch", "anywhere"])
 @pytest.mark.parametrize(
-    ("workers", "method"),
+    ("workers", "method", "feed"),
     [
-        (3, "data-parallel"),
-        (4, "zero-3"),
-        (4, "megatron:dp2-tp2"),
-        (6, "megatron:dp2-tp3"),
-        (4, "megatron-sp:tp4"),
-        (6, "megatron-sp:dp3-tp2"),
+        (3, "data-parallel", "batch"),
+        (4, "zero-3", "anywhere"),
+        (4, "megatron:dp2-tp2", "batch"),
+        (6, "megatron:dp2-tp3", "anywhere"),
+        (4, "megatron-sp:tp4", "anywhere"),
+        (6, "megatron-sp:dp3-tp2", "batch"),
     ],
 )
 @pytest.mark.parametrize("name", MODELS)
