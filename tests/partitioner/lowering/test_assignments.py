@@ -91,7 +91,15 @@ def test_many_random_assignments(name: str, seed: int) -> None:
     check(name, seed)
 
 
-@pytest.mark.parametrize(("workers", "feed"), [(3, "anywhere"), (8, "batch")])
+@pytest.mark.parametrize(
+    ("workers", "feed"),
+    [
+        (3, "anywhere"),
+        (8, "batch"),
+        pytest.param(3, "batch", marks=pytest.mark.slow),
+        pytest.param(8, "anywhere", marks=pytest.mark.slow),
+    ],
+)
 @pytest.mark.parametrize("name", MODELS)
 def test_searched_plans_that_keep_what_is_made(name: str, workers: int, feed: str) -> None:
     graph = network(name)

@@ -58,7 +58,7 @@ def costs(bound: Any) -> list[int]:
     ]
 
 
-@pytest.mark.parametrize("zeros", [0, 2])
+@pytest.mark.parametrize("zeros", [0, pytest.param(1, marks=pytest.mark.slow), 2])
 @pytest.mark.parametrize("case", GRADIENTS)
 def test_gradients_of_products(case: str, zeros: int, check_kernel: Any) -> None:
     """Exact in whole numbers, also where terms are 0; on all parts of a box."""

@@ -24,10 +24,11 @@ from ..flexflow.small_graphs import OPTIONS, graph_of
 MACHINE = "p100-node"
 
 
+@pytest.mark.parametrize("proposals", [20, pytest.param(60, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("model", OPTIONS)
-def test_the_plan_is_not_slower_than_any_start(model: str) -> None:
+def test_the_plan_is_not_slower_than_any_start(model: str, proposals: int) -> None:
     graph = graph_of(model)
-    plan = tofu.partition(graph, 4, method="anneal", machine=MACHINE, proposals=20)
+    plan = tofu.partition(graph, 4, method="anneal", machine=MACHINE, proposals=proposals)
     tofu.verify(graph, plan)
     assert plan.method == "anneal"
     assert plan.sampling is not None
@@ -55,9 +56,10 @@ def test_copies_and_hops_are_searched_unless_nothing_may_be_kept(keep: bool) -> 
     assert plan.space.keep == keep
 
 
-def test_the_same_seed_gives_the_same_plan() -> None:
+@pytest.mark.parametrize("proposals", [10, pytest.param(30, marks=pytest.mark.slow)])
+def test_the_same_seed_gives_the_same_plan(proposals: int) -> None:
     first, second = (
-        tofu.partition(graph_of("lstm"), 4, method="anneal", machine=MACHINE, proposals=10, seed=3)
+        tofu.partition(graph_of("lstm"), 4, method="anneal", machine=MACHINE, proposals=proposals, seed=3)
         for _ in range(2)
     )
     assert first == second

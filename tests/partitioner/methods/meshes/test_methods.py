@@ -149,15 +149,26 @@ def test_the_least_sum_of_the_tables_is_what_the_plan_moves(name, method, monkey
     assert [tofu.partition(network(name), 6, method).cost_bytes] == sums
 
 
+FED = (
+    (3, "data-parallel", "batch"),
+    (4, "zero-3", "anywhere"),
+    (4, "megatron:dp2-tp2", "batch"),
+    (6, "megatron:dp2-tp3", "anywhere"),
+    (4, "megatron-sp:tp4", "anywhere"),
+    (6, "megatron-sp:dp3-tp2", "batch"),
+)
+
+OTHER_FEED = {"batch": "anywhere", "anywhere": "batch"}
+
+
 @pytest.mark.parametrize(
     ("workers", "method", "feed"),
     [
-        (3, "data-parallel", "batch"),
-        (4, "zero-3", "anywhere"),
-        (4, "megatron:dp2-tp2", "batch"),
-        (6, "megatron:dp2-tp3", "anywhere"),
-        (4, "megatron-sp:tp4", "anywhere"),
-        (6, "megatron-sp:dp3-tp2", "batch"),
+        *FED,
+        *(
+            pytest.param(workers, method, OTHER_FEED[feed], marks=pytest.mark.slow)
+            for workers, method, feed in FED
+        ),
     ],
 )
 @pytest.mark.parametrize("name", MODELS)
