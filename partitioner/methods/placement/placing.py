@@ -15,7 +15,7 @@ from ....dataflow.micro_batches import copy_name
 from ....errors import PlanError
 from ....simulator.times import task_times
 from ...plans.plan import Plan
-from ...plans.simulation import simulation
+from ...plans.simulation import Simulations
 from ..flexflow.configurations import divisors
 from ..simulated import SimulatedSearch
 from ..with_backward import with_backward
@@ -69,6 +69,7 @@ class Placing:
         graph, machine = asked.graph, asked.machine
         self._inside: Inside = whole_operations(graph) if size == 1 else inside_of(graph, asked.inside(size))
         self._times = task_times(graph, machine, asked.workers)
+        self._simulations = Simulations(graph, machine, self._times)
         limits = None if asked.memory is None else asked.memory.limits(asked.workers)
         devices = devices_of(machine, asked.workers, limits)
         self.training = training_nodes(graph, operation_times(graph, self._times, devices.kind, self._inside))
@@ -102,8 +103,7 @@ class Placing:
 
     def _timed(self, plan: Plan) -> Plan:
         """Return a plan with its simulated time."""
-        asked = self._asked
-        found = simulation(asked.graph, plan, asked.machine, self._times)
+        found = self._simulations.of(plan)
         return replace(plan, step_seconds=found.seconds, step_bound_seconds=found.bound_seconds)
 
     def fitting(self, schedule: NodeSchedule, spare: int = 0) -> Plan:
