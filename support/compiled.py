@@ -38,7 +38,7 @@ def compiled(loop: Callable[P, R]) -> Callable[P, R]:
     if COMPILER is None:
         return loop
     try:
-        found: Callable[P, R] = COMPILER(cache=True)(loop)
+        found: Callable[P, R] = COMPILER(cache=True, no_cfunc_wrapper=True)(loop)
     except RuntimeError:  # no folder to keep it in
         found = COMPILER(loop)
     return found
