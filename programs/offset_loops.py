@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..support.compiled import Numbers, compiled
+from ..support.compiled import Numbers, machine_code
 
 
-@compiled
+@machine_code
 def place_in_time(
     sizes: Numbers, births: Numbers, deaths: Numbers, order: Numbers, dying: Numbers, offsets: Numbers
 ) -> int:
@@ -33,7 +33,7 @@ def place_in_time(
     return arena
 
 
-@compiled
+@machine_code
 def free(starts: list[int], ends: list[int], start: int, end: int) -> None:
     """Return memory to the gaps, which are in order, and join it with its neighbours."""
     low, high = 0, len(starts)
@@ -53,7 +53,7 @@ def free(starts: list[int], ends: list[int], start: int, end: int) -> None:
         ends.insert(low, end)
 
 
-@compiled
+@machine_code
 def place_heaviest(
     sizes: Numbers, births: Numbers, deaths: Numbers, order: Numbers, offsets: Numbers, below: int
 ) -> int:

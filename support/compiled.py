@@ -1,13 +1,18 @@
-"""Loops that run compiled if numba is installed (the extra `search`), and as plain Python otherwise.
+"""Loops that are compiled if numba is installed (the extra `search`) and that pays, else run in plain Python.
 
-Import this module and those that use its decorator only where they are needed: importing numba takes time.
-The same source runs in both cases, on arrays or on lists of integers, so the results are the same.
+Compiling a loop takes seconds, and importing numba a large part of one. So a loop runs in plain Python as
+long as its arguments are short, and until it has run for a while.
+The same source runs in all cases, on arrays or on lists of integers, so the results are the same.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, ParamSpec, TypeVar
+from functools import cache, update_wrapper
+from importlib.util import find_spec
+from threading import local
+from time import perf_counter
+from typing import Any, Generic, ParamSpec, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,33 +20,90 @@ import numpy.typing as npt
 P = ParamSpec("P")
 R = TypeVar("R")
 
+COMPILED: bool = find_spec("numba") is not None
+"""Whether loops may be compiled. If so, they take arrays."""
 
-def _compiler() -> Any:
-    """Return numba's compiler; None if numba is not installed."""
+PATIENCE_SECONDS = 0.3
+"""A loop that has run for so long in plain Python is compiled."""
+
+SHORT = 1 << 13
+"""Loops over more numbers than this are compiled at once."""
+
+Numbers = Any
+"""Integers by place: an array if loops may be compiled, or a list."""
+
+
+_inside = local()
+"""Whether a thread is inside a loop in plain Python, and so are the loops that it calls."""
+
+
+class Loop(Generic[P, R]):
+    """A loop that is compiled once that pays."""
+
+    def __init__(self, source: Callable[P, R]) -> None:
+        update_wrapper(self, source)
+        self.source = source
+        self._seconds = 0.0
+        self._machine_code: Callable[P, R] | None = None
+
+    def __call__(self, *arguments: P.args, **named: P.kwargs) -> R:
+        if getattr(_inside, "plain", False):
+            return self.source(*arguments, **named)
+        if self._machine_code is not None:
+            return self._machine_code(*arguments, **named)
+        if self._seconds > PATIENCE_SECONDS or _count(arguments) > SHORT:
+            return self.machine_code()(*arguments, **named)
+        _inside.plain, begin = True, perf_counter()
+        try:
+            return self.source(*arguments, **named)
+        finally:
+            _inside.plain = False
+            self._seconds += perf_counter() - begin
+
+    def machine_code(self) -> Callable[P, R]:
+        """Return the loop as numba compiles it."""
+        if self._machine_code is None:
+            self._machine_code = machine_code(self.source)
+        return self._machine_code
+
+
+def machine_code(loop: Callable[P, R]) -> Callable[P, R]:
+    """Compile a loop at its first call, if it has no other form. The result is kept for later processes."""
+    compiler = _compiler()
     try:
-        from numba import njit
-    except ImportError:
-        return None
+        found: Callable[P, R] = compiler(cache=True, no_cfunc_wrapper=True)(loop)
+    except RuntimeError:  # no folder to keep it in
+        found = compiler(no_cfunc_wrapper=True)(loop)
+    return found
+
+
+@cache
+def _compiler() -> Any:
+    """Return numba's compiler, which from then on takes loops that call each other."""
+    from numba import njit, types
+    from numba.extending import typeof_impl
+
+    @typeof_impl.register(Loop)
+    def _type_of(loop: Loop[..., Any], _context: Any) -> Any:
+        return types.Dispatcher(loop.machine_code())
+
     return njit
 
 
-COMPILER = _compiler()
-COMPILED: bool = COMPILER is not None
-"""Whether loops are compiled."""
-
-Numbers = Any
-"""Integers by place: an array if loops are compiled, or a list."""
+def _count(arguments: Iterable[Any]) -> int:
+    """Return how many numbers there are in arrays and in tuples of them."""
+    count = 0
+    for each in arguments:
+        if isinstance(each, np.ndarray):
+            count += each.size
+        elif isinstance(each, tuple):
+            count += _count(each)
+    return count
 
 
 def compiled(loop: Callable[P, R]) -> Callable[P, R]:
-    """Compile a loop when it is first called, and keep the result for later processes."""
-    if COMPILER is None:
-        return loop
-    try:
-        found: Callable[P, R] = COMPILER(cache=True, no_cfunc_wrapper=True)(loop)
-    except RuntimeError:  # no folder to keep it in
-        found = COMPILER(loop)
-    return found
+    """Compile a loop once that pays, see `Loop`."""
+    return Loop(loop) if COMPILED else loop
 
 
 def numbers(values: Iterable[int]) -> Numbers:

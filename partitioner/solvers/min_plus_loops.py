@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from ...support.compiled import Numbers, compiled
+from ...support.compiled import Numbers, machine_code
 from .semiring import Table
 
 FEWER = 4
@@ -19,7 +19,7 @@ SPREADING = np.uint64(0x9E3779B97F4A7C15)
 """2^64 divided by the golden ratio, made odd. The high bits of its multiples differ even for near keys."""
 
 
-@compiled
+@machine_code
 def least_differences(rows: Table, least: Table) -> None:
     """Write `[a, b]`: the least of `rows[a, c] - rows[b, c]` over all `c`."""
     for a in range(rows.shape[0]):
@@ -31,7 +31,7 @@ def least_differences(rows: Table, least: Table) -> None:
             least[a, b] = lowest
 
 
-@compiled
+@machine_code
 def least_products(first: Table, second: Table, first_row: Table, second_row: Table, least: Table) -> None:
     """Write `[r, b]`: the least of `first[first_row[r], x] + second[second_row[r], x, b]` over all `x`."""
     for r in range(least.shape[0]):
@@ -45,7 +45,7 @@ def least_products(first: Table, second: Table, first_row: Table, second_row: Ta
                 row[b] = total if total < row[b] else row[b]
 
 
-@compiled
+@machine_code
 def send_all(
     variables: Numbers,
     target_at: Numbers,
@@ -105,7 +105,7 @@ def send_all(
     return constant
 
 
-@compiled
+@machine_code
 def extend(
     costs: Table,
     own: Table,
@@ -173,7 +173,7 @@ def extend(
     return count, len(costs)
 
 
-@compiled
+@machine_code
 def cheapest(keys: Numbers, costs: Table, slots: Numbers, bits: int) -> None:
     """Write, for every different key, the place of the first of its least costs into some slot.
 

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from ...support.compiled import Numbers, compiled
+from ...support.compiled import Numbers, machine_code
 
 WAITING = 1 << 14
 """The number of points that wait before they are merged, if no more than half as many are left of them."""
 
 
-@compiled
+@machine_code
 def united(
     times: Numbers, memory: Numbers, firsts: Numbers, runs: int, other_times: Numbers, other_memory: Numbers
 ) -> Any:
@@ -58,7 +58,7 @@ def united(
     return length
 
 
-@compiled
+@machine_code
 def merged(
     a_offsets: Numbers,
     a_times: Numbers,

@@ -46,7 +46,7 @@ def kernel_call(bound: Any, box: Array, tensors: Mapping[str, Array], dtype: str
 
 
 def interpreted(bound: Any, box: Array, tensors: Mapping[str, Array]) -> tuple[Array, ...]:
-    """What the interpreter makes of a box."""
+    """Outputs of a box as the interpreter makes them."""
     intervals = dict(zip(bound.variables, to_region(box), strict=True))
     return tdl.interpret(bound.description, bound.extents, tensors, bound.shapes, intervals, bound.opaques)
 
