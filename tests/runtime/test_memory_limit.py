@@ -125,7 +125,7 @@ def test_commands_refuse(command: tuple[str, ...], tmp_path: Path) -> None:
 
 def test_a_module_looks_for_a_plan_that_fits() -> None:
     """Replicated tensors take more than the limit, so they are split. The workspace of kernels counts."""
-    model = tofu.models.get("wresnet-10-2", batch=16)
+    model = tofu.models.get("lenet", batch=16)
     graph = model.training_graph()
     free, split = (tofu.partition(graph, 4, memory="unlimited", replicate=each) for each in (True, False))
     most, limit = (footprint(tofu.lower(graph, plan)).peak_bytes for plan in (free, split))

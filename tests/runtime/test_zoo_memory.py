@@ -44,7 +44,10 @@ def graph_of(name: str) -> Graph:
     return models.get(name, **FAMILIES[name]).training_graph()
 
 
-@pytest.mark.parametrize("workers", range(1, 9))
+SLOW = pytest.mark.slow
+
+
+@pytest.mark.parametrize("workers", [1, 3, 8, *(pytest.param(n, marks=SLOW) for n in (2, 4, 5, 6, 7))])
 @pytest.mark.parametrize("name", sorted(FAMILIES))
 def test_nothing_races(name: str, workers: int) -> None:
     """By the checker that knows nothing of how offsets and waits were found."""

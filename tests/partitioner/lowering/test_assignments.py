@@ -95,8 +95,9 @@ def test_many_random_assignments(name: str, seed: int) -> None:
     ("workers", "feed"),
     [
         (3, "anywhere"),
-        (8, "batch"),
+        (4, "batch"),
         pytest.param(3, "batch", marks=pytest.mark.slow),
+        pytest.param(8, "batch", marks=pytest.mark.slow),
         pytest.param(8, "anywhere", marks=pytest.mark.slow),
     ],
 )

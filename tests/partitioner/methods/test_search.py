@@ -73,7 +73,7 @@ for make in toys.GRAPHS.values():
 
 MODELS = """
 import sys, tofu
-for name in ("wresnet-10-2", "lstm"):
+for name in ("lenet", "gru"):
     for method in ("recursive", "refine"):
         graph = tofu.models.get(name, batch=8).training_graph()
         tofu.partition(graph, 8, method=method).save(sys.argv[1])
