@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import pairwise
 from pathlib import Path
 
 from ...dataflow.graph import Graph
@@ -202,12 +202,7 @@ class Plan(PlanRecord, NotebookDisplay):
             )
         _check_names("tensor", self.layouts, (tensor.name for tensor in graph.tensors))
         _check_names("operation", self.strategies, (operation.name for operation in graph.operations))
-        for name in chain.from_iterable(self.together):
-            if name not in self.layouts:
-                raise PlanError(
-                    f"tensor {name!r} is to be collected together with others, but the plan has no tensor of "
-                    f"that name{alternatives(name, list(self.layouts))}"
-                )
+        self._check_groups()
         actual = graph.fingerprint
         if actual != self.fingerprint:
             raise PlanError(
@@ -215,6 +210,22 @@ class Plan(PlanRecord, NotebookDisplay):
                 f"{graph.name!r} has {actual[:16]}: shapes, attributes or the optimizer's settings differ; "
                 "partition it again"
             )
+
+    def _check_groups(self) -> None:
+        """Check that tensors that are collected together are tensors of the plan, each in one group."""
+        group_of: dict[str, int] = {}
+        for number, group in enumerate(self.together):
+            for name in group:
+                if name not in self.layouts:
+                    raise PlanError(
+                        f"tensor {name!r} is to be collected together with others, but the plan has no tensor "
+                        f"of that name{alternatives(name, list(self.layouts))}"
+                    )
+                if group_of.setdefault(name, number) != number:
+                    raise PlanError(
+                        f"tensor {name!r} is to be collected together with groups {group_of[name]} and "
+                        f"{number} of 'together'; put it into one of them"
+                    )
 
     def groups(self, graph: Graph) -> list[list[int]]:
         """Return the tensors that are collected together, by number."""

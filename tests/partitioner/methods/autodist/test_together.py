@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -82,6 +83,15 @@ def test_plan_files_keep_groups(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace('["grad(nothing)"', "[3"))
     with pytest.raises(PlanError, match=r"together\[0\]\[0\]"):
         Plan.load(path)
+
+
+def test_a_tensor_is_in_one_group() -> None:
+    _, plan = together()
+    first = plan.together[0][0]
+    twice = replace(plan, together=(*plan.together, (first,)))
+    said = f"'{re.escape(first)}' is to be collected together with groups 0 and {len(plan.together)} of"
+    with pytest.raises(PlanError, match=said):
+        twice.check_graph(training("perceptron"))
 
 
 def test_strategy_files_say_so() -> None:
