@@ -218,8 +218,8 @@ class Plan(PlanRecord, NotebookDisplay):
             for name in group:
                 if name not in self.layouts:
                     raise PlanError(
-                        f"tensor {name!r} is to be collected together with others, but the plan has no tensor "
-                        f"of that name{alternatives(name, list(self.layouts))}"
+                        f"tensor {name!r} is to be collected together with others, but the plan has no "
+                        f"tensor of that name{alternatives(name, list(self.layouts))}"
                     )
                 if group_of.setdefault(name, number) != number:
                     raise PlanError(
