@@ -8,6 +8,7 @@ from numbers import Integral
 from ..analyzer.indices.region import Shape
 from ..errors import DataError, GraphError
 from ..support.checked_argument import require
+from ..support.gc_pause import gc_paused
 from ..support.wording import alternatives
 from .autodiff import differentiate
 from .builder import GraphBuilder
@@ -24,6 +25,7 @@ from .symbol.shapes import complete, infer_symbol
 from .updates import Updates
 
 
+@gc_paused()
 def inference_graph(
     symbol: Symbol, shapes: Mapping[str, Sequence[int]], *, name: str | None = None, dtype: str = "float32"
 ) -> Graph:
@@ -35,6 +37,7 @@ def inference_graph(
     return _built(builder, expansion.outputs, dtype)
 
 
+@gc_paused()
 def training_graph(
     symbol: Symbol,
     shapes: Mapping[str, Sequence[int]],
