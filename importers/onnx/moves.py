@@ -7,28 +7,23 @@ from math import prod
 
 import numpy as np
 
-from .compose import apply, broadcast, described, outputs, reshape, stretched
+from .compose import apply, broadcast, described, joined, outputs, picked, reshape, stretched
+from .folding import split_extents
 from .node import Adapter, OnnxNode
 from .operand import OnnxOperand, UnsupportedNodeError, constant
 
 
 def concat(node: OnnxNode) -> Sequence[OnnxOperand]:
-    return [apply("Concat", *node.given, dim=node.axis(0))]
+    return [joined(node.given, node.axis(0))]
 
 
 def split(node: OnnxNode) -> Sequence[OnnxOperand]:
     """Equal parts by SliceChannel, others one slice each."""
     axis = node.axis(0)
     extent = node[0].shape[axis]
-    parts = node.integers("split", 1)
-    if not parts:
-        count = node.integer("num_outputs", node.outputs)
-        width = -(-extent // count)
-        parts = (*(width for _ in range(count - 1)), extent - width * (count - 1))
-    if min(parts) <= 0:
+    parts = split_extents(node, extent)
+    if 0 in parts:
         raise UnsupportedNodeError("tensor without elements")
-    if sum(parts) != extent:
-        raise UnsupportedNodeError(f"parts {parts} of an extent of {extent}")
     if len(parts) == 1:
         return [node[0]]
     if len(set(parts)) == 1:
@@ -128,8 +123,7 @@ def gather(node: OnnxNode) -> Sequence[OnnxOperand]:
         chosen = int(known.reshape(()))
         if not -extent <= chosen < extent:
             raise UnsupportedNodeError(f"index {chosen} of an extent of {extent}")
-        start = chosen % extent
-        part = apply("slice_axis", data, axis=axis, begin=start, end=start + 1)
+        part = picked(data, axis, chosen % extent)
         return [reshape(part, (*data.shape[:axis], *known.shape, *data.shape[axis + 1 :]))]
     found = apply("take", data, node[1], axis=axis, mode="wrap")
     return [reshape(found, (*data.shape[:axis], *node[1].shape, *data.shape[axis + 1 :]))]
