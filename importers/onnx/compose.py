@@ -159,8 +159,16 @@ def stretched(operand: OnnxOperand, shape: Shape) -> OnnxOperand:
     )
 
 
-def joined(parts: Sequence[OnnxOperand], axis: int) -> OnnxOperand:
+def empty(operand: OnnxOperand, axis: int) -> OnnxOperand:
+    """Return a tensor like another, but without elements along a dimension."""
+    shape = list(operand.shape)
+    shape[axis] = 0
+    return constant(np.zeros(shape), operand.dtype)
+
+
+def joined(tensors: Sequence[OnnxOperand], axis: int) -> OnnxOperand:
     """Return tensors one after the other along a dimension."""
+    parts = [each for each in tensors if 0 not in each.shape] or tensors[:1]
     arrays = [part.known for part in parts]
     if all(array is not None for array in arrays):
         return constant(np.concatenate(arrays, axis), parts[0].dtype)  # type: ignore[arg-type]

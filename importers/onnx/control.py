@@ -19,7 +19,7 @@ from .operand import OnnxOperand, UnsupportedNodeError, constant
 def branch(node: OnnxNode) -> Sequence[OnnxOperand]:
     """Return the outputs of the branch that the condition chooses."""
     chosen = "then_branch" if node.value(0).reshape(()) else "else_branch"
-    return node.body(chosen).run("", ())
+    return node.body(chosen).run(None, ())
 
 
 def loop(node: OnnxNode) -> Sequence[OnnxOperand]:

@@ -67,6 +67,15 @@ def bodies(node: Any) -> list[Any]:
     return [each.g for each in node.attribute if each.HasField("g")]
 
 
+def every_node(graph: Any) -> Iterator[Any]:
+    """Yield the nodes of a graph, each before those of the graphs inside it."""
+    graphs = [graph]
+    while graphs:
+        for node in graphs.pop().node:
+            yield node
+            graphs.extend(bodies(node))
+
+
 def reads(node: Any) -> list[str]:
     """Return the names that a node reads: its inputs, and what its bodies take from outside."""
     found = dict.fromkeys(node.input)
@@ -208,8 +217,12 @@ def check_versions(nodes: Sequence[Any], version: int) -> None:
 
 def kind_of(node: Any) -> str:
     """Return the name of a node's operator, after its domain if that is not ONNX's."""
-    kind = node.op_type if node.domain in DEFAULT_DOMAINS else f"{node.domain}.{node.op_type}"
-    return escaped(kind)
+    return called_kind(node.domain, node.op_type)
+
+
+def called_kind(domain: str, name: str) -> str:
+    """Return the name of an operator, after its domain if that is not ONNX's."""
+    return escaped(name if domain in DEFAULT_DOMAINS else f"{domain}.{name}")
 
 
 def check_known(nodes: Sequence[Any], known: Collection[str]) -> None:

@@ -19,13 +19,14 @@ from ...dataflow.symbol.compose import variable
 from ...errors import GraphError, TofuError
 from ...operators.operator import Operator
 from ...support.checked_argument import path_of
-from . import control, elementwise, layers, moves, recurrent, reductions, resizing
+from . import control, elementwise, layers, moves, picking, recurrent, reductions, resizing
 from .compose import outputs
 from .folding import FOLDS, fold
+from .functions import functions_of, is_spelled_out, sizes_of, spelled_out
 from .graph import called, check_known, check_versions, escaped, kind_of, opset, ordered, read_model, reads
 from .inputs import input_shapes
 from .node import Adapter, OnnxNode
-from .operand import Array, Constants, OnnxOperand, UnknownValueError
+from .operand import Array, Constants, OnnxOperand, UnknownValueError, UnsupportedNodeError, constant
 from .section import Section, parted
 from .tensors import element_type, read_tensor
 
@@ -33,6 +34,7 @@ ADAPTERS: Mapping[str, Adapter] = {
     **elementwise.ADAPTERS,
     **reductions.ADAPTERS,
     **moves.ADAPTERS,
+    **picking.ADAPTERS,
     **layers.ADAPTERS,
     **recurrent.ADAPTERS,
     **resizing.ADAPTERS,
@@ -48,7 +50,7 @@ WHOLE = frozenset({"ArgMax", "ArgMin", "Shape", "Size"})
 """Kinds of nodes whose outputs are whole numbers."""
 
 MOST_UNROLLED = 1 << 16
-"""A model whose loops make more nodes than this, together, is refused."""
+"""A model whose loops and functions make more nodes than this, together, is refused."""
 
 NO_OPERATORS: Mapping[str, Operator] = {}
 NO_SHAPES: Mapping[str, Sequence[int]] = {}
@@ -137,6 +139,8 @@ class _Importer:
         self.constants = constants
         self.adapters = {**ADAPTERS, **{kind: described_by(each) for kind, each in operators.items()}}
         self.values: ChainMap[str, OnnxOperand] = ChainMap()
+        self.functions = functions_of(proto)
+        self.sizes = sizes_of(self.functions)
         self.place = ""
         self.sections: dict[int, Section] = {}
         self.unrolled = 0
@@ -162,7 +166,8 @@ class _Importer:
     def checked(self, graph: Any) -> list[Any]:
         """Return the nodes of a graph in order. Raises GraphError for those that cannot be read."""
         nodes = ordered(graph, self.values)
-        check_known(nodes, self.adapters.keys() | FOLDS.keys())
+        known = self.adapters.keys() | FOLDS.keys()
+        check_known([each for each in nodes if not is_spelled_out(each, self.functions, self.opset)], known)
         check_versions(nodes, self.opset)
         return nodes
 
@@ -208,11 +213,11 @@ class _Importer:
         return self.constants.claim(self.place + called(proto))
 
     def limit(self, more: int) -> None:
-        """Raise GraphError if loops, with so many nodes more, make too many."""
+        """Raise GraphError if loops and functions make too many nodes, with a number of further ones."""
         if self.unrolled + more > MOST_UNROLLED:
             raise GraphError(
-                f"loops make more than {MOST_UNROLLED:,} nodes; export the model with fewer steps, or with "
-                "operators for the whole sequence"
+                f"loops and functions make more than {MOST_UNROLLED:,} nodes; export the model with fewer "
+                "steps, or with operators for the whole sequence"
             )
 
     def unroll(self, nodes: Sequence[Any], place: str) -> None:
@@ -245,15 +250,30 @@ class _Importer:
         folded = fold(node)
         if folded is not None:
             return [replace(each, name=name) for each in folded]
-        if kind_of(proto) not in self.adapters:
+        if kind_of(proto) in FOLDS and kind_of(proto) not in self.adapters:
             named = zip(node.names, node.inputs, strict=True)
             unknown = next((each for each, operand in named if operand and operand.known is None), "")
             raise UnknownValueError(
                 f"input {unknown!r} is not a constant, and such a node is computed only at import", unknown
             )
         self.constants.begin(name)
-        made = list(self.adapters[kind_of(proto)](node))
+        try:
+            made = list(self.adapters.get(kind_of(proto), _not_adapted)(node))
+        except UnsupportedNodeError as error:
+            made = self.spelled_out(proto, node, error)
         return self.typed(node, self.constants.named(made, name))
+
+    def spelled_out(self, proto: Any, node: OnnxNode, reason: UnsupportedNodeError) -> list[OnnxOperand]:
+        """Return the outputs of a node from those that it stands for. Raises `reason` if there are none."""
+        self.limit(self.sizes.get(kind_of(proto), 0))
+        found = spelled_out(proto, node, self.functions)
+        if found is None:
+            raise reason
+        graph, version = found
+        outer, self.opset = self.opset, version
+        made = iter(_Body(self, graph).run("", node.given))
+        self.opset = outer
+        return [next(made) if name else constant(0) for name in proto.output]
 
     def read(self, proto: Any) -> OnnxNode:
         """Return a node with its inputs."""
@@ -293,11 +313,15 @@ class _Importer:
             dtype = element_type(node.integer("to", 0))
         elif node.kind == "CastLike":
             dtype = node[1].dtype
-        return [each if dtype is None else replace(each, dtype=dtype) for each in made]
+        return [each if dtype is None else each.of_type(dtype) for each in made]
+
+
+def _not_adapted(node: OnnxNode) -> Sequence[OnnxOperand]:
+    raise UnsupportedNodeError(f"{node.kind} has no description")
 
 
 class _Body:
-    """A graph inside a node that is being read; see `node.Body`."""
+    """A graph inside a node that is being read; see `node.NodeBody`."""
 
     def __init__(self, importer: _Importer, graph: Any) -> None:
         self.importer = importer
@@ -315,17 +339,18 @@ class _Body:
     def expect(self, runs: int) -> None:
         self.importer.limit(runs * (1 + len(self.importer.section(self.graph).moving)))
 
-    def run(self, label: str, operands: Sequence[OnnxOperand]) -> list[OnnxOperand]:
+    def run(self, label: str | None, operands: Sequence[OnnxOperand]) -> list[OnnxOperand]:
         importer = self.importer
         if len(operands) != self.inputs:
             raise GraphError(f"its graph has {self.inputs} inputs, but the node gives {len(operands)}")
         outside, prefix = importer.values, importer.constants.prefix
+        place = importer.place if label is None else f"{prefix}{label}." if label else prefix
         section = importer.section(self.graph)
         if self.around is None:
             importer.values = self.around = outside.new_child(dict(section.held))
-            importer.unroll(section.still, prefix if label else importer.place)
+            importer.unroll(section.still, importer.place if label is None else prefix)
         importer.values = self.around.new_child(dict(zip(section.given, operands, strict=True)))
-        importer.unroll(section.moving, f"{prefix}{label}." if label else importer.place)
+        importer.unroll(section.moving, place)
         found = [importer.values[name] for name in section.made]
         importer.values = outside
         importer.constants.begin(prefix[:-1])

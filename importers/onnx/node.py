@@ -12,7 +12,7 @@ from ...errors import GraphError
 from .operand import Array, OnnxOperand, UnknownValueError, UnsupportedNodeError
 
 
-class Body(Protocol):
+class NodeBody(Protocol):
     """A graph inside a node. It sees the names around the node."""
 
     @property
@@ -24,12 +24,12 @@ class Body(Protocol):
         """Return the number of its outputs."""
 
     def expect(self, runs: int) -> None:
-        """Raise GraphError if so many runs make too many nodes."""
+        """Raise GraphError if this number of runs makes too many nodes."""
 
-    def run(self, label: str, operands: Sequence[OnnxOperand]) -> list[OnnxOperand]:
+    def run(self, label: str | None, operands: Sequence[OnnxOperand]) -> list[OnnxOperand]:
         """Make its nodes once more, and return its outputs.
 
-        `label` tells the names of these nodes from those of other runs; it is empty if there is one run.
+        The names of these nodes begin with the node's name and `label`. If it is None, they are as they are.
         """
 
 
@@ -82,12 +82,12 @@ class OnnxNode:
             )
         return array
 
-    def body(self, name: str) -> Body:
+    def body(self, name: str) -> NodeBody:
         """Return an attribute that is a graph. Raises GraphError."""
         found = self.attributes.get(name)
         if found is None or not hasattr(found, "run"):
             raise GraphError(f"{self.kind} without the graph {name!r}")
-        return cast(Body, found)
+        return cast(NodeBody, found)
 
     def integers(self, name: str, position: int | None, default: Sequence[int] = ()) -> tuple[int, ...]:
         """Return an attribute that later versions made an input; `position` is None if they did not."""
