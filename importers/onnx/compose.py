@@ -58,9 +58,9 @@ def outputs(operator: str | Operator, *operands: OnnxOperand, **attributes: Any)
     made = composed(found, *symbols, name=scope.claim(scope.prefix + found.name), **attributes)
     scope.made(made.heads[0].node)
     dtype = operands[0].dtype if operands else np.dtype(np.float32)
-    found = [OnnxOperand(shapes[f"output_{k}"], dtype, output) for k, output in enumerate(made)]
+    results = [OnnxOperand(shapes[f"output_{k}"], dtype, output) for k, output in enumerate(made)]
     numbers = bool(operands) and not any(each.ndim for each in operands)
-    return [shaped(each, ()) if numbers and each.shape == (1,) else each for each in found]
+    return [shaped(each, ()) if numbers and each.shape == (1,) else each for each in results]
 
 
 def apply(operator: str | Operator, *operands: OnnxOperand, **attributes: Any) -> OnnxOperand:

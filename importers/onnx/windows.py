@@ -17,7 +17,7 @@ from .operand import Array, OnnxOperand, constant
 class AxisWindows(NamedTuple):
     """The windows along one dimension."""
 
-    count: int
+    number: int
     """How many there are."""
 
     size: int
@@ -38,7 +38,7 @@ class AxisWindows(NamedTuple):
 
     def inside(self, low: int, high: int) -> Array:
         """Return how many elements of each window lie in an interval."""
-        starts = np.arange(self.count)[:, None] * self.stride - self.before
+        starts = np.arange(self.number)[:, None] * self.stride - self.before
         places = starts + np.arange(self.size) * self.dilation
         return np.asarray(((places >= low) & (places < high)).sum(1))
 
@@ -61,7 +61,7 @@ def windows_of(
 
 def dilated(data: OnnxOperand, windows: Sequence[AxisWindows], reducer: str, padding: str) -> OnnxOperand:
     """Reduce each window of the data."""
-    outputs = [f"i{d}={each.count}" for d, each in enumerate(windows)]
+    outputs = [f"i{d}={each.number}" for d, each in enumerate(windows)]
     elements = [f"k{d}={each.size}" for d, each in enumerate(windows)]
     places = [each.place(f"i{d}", f"k{d}") for d, each in enumerate(windows)]
     read = f"pad(a[n, c, {', '.join(places)}], {padding})"
