@@ -4,13 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from . import elementwise, losses, moves, normalization, products, reductions, windows
+from . import (
+    distances,
+    elementwise,
+    losses,
+    moves,
+    normalization,
+    picking,
+    products,
+    reductions,
+    scatters,
+    windows,
+)
 from .converter import Converter
 
 CONVERTERS: Mapping[str, Converter] = {
     **elementwise.CONVERTERS,
     **reductions.CONVERTERS,
     **moves.CONVERTERS,
+    **picking.CONVERTERS,
+    **scatters.CONVERTERS,
+    **distances.CONVERTERS,
     **products.CONVERTERS,
     **windows.CONVERTERS,
     **normalization.CONVERTERS,
