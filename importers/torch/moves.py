@@ -189,8 +189,8 @@ def concatenated(call: AtenCall, tensors: Sequence[TensorValue], axis: int, step
 
 
 def concatenate(call: AtenCall) -> TensorValue:
-    """Empty tensors of one dimension do not count, as in PyTorch."""
-    tensors = [tensor for tensor in call.tensors("tensors") if tensor.shape != (0,)]
+    """Tensors without elements do not count."""
+    tensors = [call.as_tensor(each) for each in call.get("tensors") if 0 not in each.shape]
     if len(tensors) == 1:
         return tensors[0]
     return concatenated(call, tensors, call.axis("dim", tensors[0].rank, 0))

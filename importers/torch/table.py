@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from . import (
     distances,
+    draws,
     elementwise,
     losses,
     moves,
@@ -25,6 +26,7 @@ CONVERTERS: Mapping[str, Converter] = {
     **picking.CONVERTERS,
     **scatters.CONVERTERS,
     **distances.CONVERTERS,
+    **draws.CONVERTERS,
     **products.CONVERTERS,
     **windows.CONVERTERS,
     **normalization.CONVERTERS,

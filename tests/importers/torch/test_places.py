@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tofu
@@ -13,7 +14,7 @@ from tofu.errors import GraphError
 torch = pytest.importorskip("torch", reason="the extra `torch` is not installed")
 pytestmark = pytest.mark.torch
 
-from .agreement import require_agreement  # noqa: E402
+from .agreement import by_tofu, require_agreement  # noqa: E402
 
 F = torch.nn.functional
 TWICE = torch.tensor([[0, 2], [2, 2], [1, 0]])
@@ -73,6 +74,7 @@ CASES: dict[str, Callable[[Any, Any], Any]] = {
     "logcumsumexp": lambda a, b: a.logcumsumexp(1),
     "median": lambda a, b: a.median(1).values,
     "kthvalue": lambda a, b: a.kthvalue(2, 0, keepdim=True).values,
+    "parts without elements": lambda a, b: torch.cat([a[:, 4:], a * 2, a[:, :0]], 1),
     "fold": lambda a, b: F.fold(a[None].repeat(1, 3, 1).reshape(1, 9, 4)[:, :9], 4, 3, stride=2, padding=1),
     "rrelu": lambda a, b: F.rrelu(a, training=False),
     "instance_norm of statistics": lambda a, b: F.instance_norm(
@@ -105,6 +107,24 @@ def test_images_are_read_between_pixels(mode: str, padding: str, corners: bool) 
 def test_places_on_8_workers(name: str) -> None:
     torch.manual_seed(0)
     require_agreement(OfTable(CASES[name]), torch.ones(()), workers=[8])
+
+
+DRAWS: dict[str, Callable[[Any], Any]] = {
+    "rand": lambda a: torch.rand(3, 4),
+    "randn": torch.randn_like,
+    "bernoulli": lambda a: torch.bernoulli(torch.full_like(a, 0.5)),
+    "drop path": lambda a: (torch.rand(3, 4) + 0.5).floor(),
+}
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_random_numbers_are_the_same_on_each_number_of_workers(name: str) -> None:
+    module = OfTable(lambda a, b: a + DRAWS[name](a))
+    symbol, parameters = tofu.from_torch(module, torch.ones(()))
+    feeds = {"one": np.ones(1, "float32")}
+    one, eight = (by_tofu(symbol, parameters, feeds, workers).outputs[0] for workers in (1, 8))
+    assert (one == eight).all()
+    assert len(np.unique(one - module.table.detach().numpy())) > 1
 
 
 @pytest.mark.parametrize(
