@@ -235,7 +235,7 @@ class _Reader:
             with self.torch.no_grad():
                 return node.target(*args, **kwargs)
         made = node.meta.get("val")
-        if isinstance(made, self.torch.Tensor) and 0 in made.shape:
+        if isinstance(made, self.torch.Tensor) and any(isinstance(e, int) and not e for e in made.shape):
             return self.torch.zeros(self.checked(made.shape, node), dtype=made.dtype)
         if getattr(getattr(node.target, "_schema", None), "name", "").removeprefix("aten::") in ONLY_SHAPES:
             like = node.args[0].meta["val"]

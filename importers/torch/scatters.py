@@ -38,7 +38,7 @@ NAMES = {"add": "sum", "multiply": "prod", "mean": "mean"}
 
 @dataclass(frozen=True, slots=True)
 class ScatteredWrites:
-    """What is written into a tensor, in the index notation of its elements."""
+    """Writes into a tensor, in the index notation of its elements."""
 
     binders: str
     """The variables that go over the writes that an element may take."""
@@ -152,7 +152,7 @@ def _masked(call: AtenCall, data: TensorValue, mask: TensorValue) -> TensorValue
     source = call.operand("values")
     behind = data.shape[mask.rank :]
     if isinstance(source, TensorValue) and max(source.shape[: -len(behind) or None], default=1) > 1:
-        raise UnsupportedCallError(f"{call.target} with a mask and a value for each place where it is set")
+        raise UnsupportedCallError(f"{call.target} with a mask and as many values as the mask has places")
     names = variables(data.rank)
     value = literal(source) if not isinstance(source, TensorValue) else ""
     tensors = {"data": data, "mask": mask}
