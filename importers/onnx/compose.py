@@ -19,6 +19,9 @@ from .operand import Constants, OnnxOperand, constant
 
 LETTERS = "abcdefgh"
 
+MOST_JOINED = 64
+"""More parts than these are concatenated in groups: a description has a term for each."""
+
 KIND = "__onnx__"
 """The setting of a node whose description has the meaning of the ONNX operator that it names."""
 
@@ -54,12 +57,10 @@ def outputs(operator: str | Operator, *operands: OnnxOperand, **attributes: Any)
     symbols = [scope.symbol(each) for each in operands]
     made = composed(found, *symbols, name=scope.claim(scope.prefix + found.name), **attributes)
     scope.made(made.heads[0].node)
-    return [
-        OnnxOperand(
-            shapes[f"output_{index}"], operands[0].dtype if operands else np.dtype(np.float32), output
-        )
-        for index, output in enumerate(made)
-    ]
+    dtype = operands[0].dtype if operands else np.dtype(np.float32)
+    results = [OnnxOperand(shapes[f"output_{k}"], dtype, output) for k, output in enumerate(made)]
+    numbers = bool(operands) and not any(each.ndim for each in operands)
+    return [shaped(each, ()) if numbers and each.shape == (1,) else each for each in results]
 
 
 def apply(operator: str | Operator, *operands: OnnxOperand, **attributes: Any) -> OnnxOperand:
@@ -156,6 +157,34 @@ def stretched(operand: OnnxOperand, shape: Shape) -> OnnxOperand:
     return shaped(
         described(f"def expand(a):\n    return lambda {', '.join(sized)}: a[{read}]", operand), shape
     )
+
+
+def empty(operand: OnnxOperand, axis: int) -> OnnxOperand:
+    """Return a tensor like another, but without elements along a dimension."""
+    shape = list(operand.shape)
+    shape[axis] = 0
+    return constant(np.zeros(shape), operand.dtype)
+
+
+def joined(tensors: Sequence[OnnxOperand], axis: int) -> OnnxOperand:
+    """Return tensors one after the other along a dimension."""
+    parts = [each for each in tensors if 0 not in each.shape] or tensors[:1]
+    arrays = [part.known for part in parts]
+    if all(array is not None for array in arrays):
+        return constant(np.concatenate(arrays, axis), parts[0].dtype)  # type: ignore[arg-type]
+    rows = list(parts)
+    while len(rows) > 1:
+        groups = [rows[start : start + MOST_JOINED] for start in range(0, len(rows), MOST_JOINED)]
+        rows = [apply("Concat", *group, dim=axis) if len(group) > 1 else group[0] for group in groups]
+    return rows[0]
+
+
+def picked(data: OnnxOperand, axis: int, index: int) -> OnnxOperand:
+    """Return the slice at an index of a dimension, without that dimension."""
+    if data.known is not None:
+        return constant(np.take(data.known, index, axis), data.dtype)
+    part = apply("slice_axis", data, axis=axis, begin=index, end=index + 1)
+    return reshape(part, (*data.shape[:axis], *data.shape[axis + 1 :]))
 
 
 def scaled(operand: OnnxOperand, scale: float, offset: float = 0.0) -> OnnxOperand:

@@ -11,13 +11,13 @@ import numpy as np
 
 from ...errors import GraphError
 from .node import OnnxNode
-from .operand import Array, OnnxOperand, constant
+from .operand import Array, OnnxOperand, UnsupportedNodeError, constant
 
 MOST_FOLDED = 1 << 26
 """A constant that would have more elements is refused."""
 
 Fold = Callable[..., Any]
-"""Computes a node's output from the node and the arrays of its inputs."""
+"""Computes a node's output, or the list of its outputs, from the node and the arrays of its inputs."""
 
 
 def fold(node: OnnxNode) -> Sequence[OnnxOperand] | None:
@@ -27,18 +27,31 @@ def fold(node: OnnxNode) -> Sequence[OnnxOperand] | None:
     """
     function = FOLDS.get(node.kind)
     known = [operand.known for operand in node.given]
-    if function is None or any(value is None for value in known) or node.outputs > 1 or None in node.inputs:
+    if function is None or any(value is None for value in known) or None in node.inputs:
         return None
     if node.kind in ELEMENTWISE:
         _check(prod(np.broadcast_shapes(*(operand.shape for operand in node.given))))
     with np.errstate(all="ignore"):
-        found = np.asarray(function(node, *known))
-    return [constant(found, found.dtype)]
+        found = function(node, *known)
+    arrays = [np.asarray(each) for each in (found if isinstance(found, list) else [found])]
+    return [constant(each, each.dtype) for each in arrays]
 
 
 def _check(elements: int) -> None:
     if elements > MOST_FOLDED:
         raise GraphError(f"a constant would have {elements:,} elements; {MOST_FOLDED:,} is the most")
+
+
+def split_extents(node: OnnxNode, extent: int) -> tuple[int, ...]:
+    """Return the extents of the parts of a Split. Raises UnsupportedNodeError."""
+    parts = node.integers("split", 1)
+    if not parts:
+        count = node.integer("num_outputs", node.outputs)
+        width = -(-extent // count)
+        parts = (*(width for _ in range(count - 1)), extent - width * (count - 1))
+    if sum(parts) != extent or min(parts) < 0:
+        raise UnsupportedNodeError(f"parts {parts} of an extent of {extent}")
+    return parts
 
 
 def _extents(values: Array) -> tuple[int, ...]:
@@ -85,6 +98,21 @@ def _range(node: OnnxNode, start: Array, stop: Array, step: Array) -> Array:
 def _filled(node: OnnxNode, shape: Array) -> Array:
     value = np.asarray(node.attributes.get("value", np.zeros(1, np.float32)))
     return np.full(_extents(shape), value.reshape(()), value.dtype)
+
+
+def _split(node: OnnxNode, data: Array, *_: Array) -> list[Array]:
+    axis = node.axis(0)
+    ends = np.cumsum(split_extents(node, data.shape[axis]))
+    return np.split(data, ends[:-1], axis)
+
+
+def _cumulative(node: OnnxNode, data: Array, axis: Array) -> Array:
+    node.only(exclusive=0, reverse=0)
+    return np.asarray(np.cumsum(data, int(axis.reshape(()))), data.dtype)
+
+
+def _nonzero(node: OnnxNode, data: Array) -> Array:
+    return np.stack(np.nonzero(np.atleast_1d(data))).astype(np.int64)
 
 
 def _tile(node: OnnxNode, data: Array, times: Array) -> Array:
@@ -188,6 +216,8 @@ ELEMENTWISE: Mapping[str, Fold] = {
     "Ceil": _one(np.ceil),
     "Round": _one(np.round),
     "Reciprocal": _one(np.reciprocal),
+    "Relu": _one(lambda data: np.maximum(data, 0)),
+    "Sign": _one(np.sign),
     "Sin": _one(np.sin),
     "Cos": _one(np.cos),
 }
@@ -203,6 +233,9 @@ FOLDS: Mapping[str, Fold] = {
     "Unsqueeze": _unsqueeze,
     "Squeeze": _squeeze,
     "Slice": _slice,
+    "Split": _split,
+    "NonZero": _nonzero,
+    "CumSum": _cumulative,
     "Gather": _gather,
     "Range": _range,
     "ConstantOfShape": _filled,

@@ -46,16 +46,48 @@ def read_model(model: Path | bytes) -> Any:
 
 
 def _texts(graph: Any) -> Iterator[object]:
-    """Yield the names in a graph. Those that are not UTF-8 are bytes."""
-    for value in (*graph.input, *graph.output):
-        yield value.name
-        yield from (dimension.dim_param for dimension in value.type.tensor_type.shape.dim)
-    for node in graph.node:
-        yield from (node.name, node.op_type, node.domain, *node.input, *node.output)
-        for attribute in node.attribute:
-            yield from (attribute.name, *_entries(attribute.t))
-    for tensor in graph.initializer:
-        yield from _entries(tensor)
+    """Yield the names in a graph and in those inside its nodes. Those that are not UTF-8 are bytes."""
+    graphs = [graph]
+    while graphs:
+        each = graphs.pop()
+        for value in (*each.input, *each.output):
+            yield value.name
+            yield from (dimension.dim_param for dimension in value.type.tensor_type.shape.dim)
+        for node in each.node:
+            yield from (node.name, node.op_type, node.domain, *node.input, *node.output)
+            for attribute in node.attribute:
+                yield from (attribute.name, *_entries(attribute.t))
+            graphs.extend(bodies(node))
+        for tensor in each.initializer:
+            yield from _entries(tensor)
+
+
+def bodies(node: Any) -> list[Any]:
+    """Return the graphs inside a node, such as the branches of an If."""
+    return [each.g for each in node.attribute if each.HasField("g")]
+
+
+def every_node(graph: Any) -> Iterator[Any]:
+    """Yield the nodes of a graph, each before those of the graphs inside it."""
+    graphs = [graph]
+    while graphs:
+        for node in graphs.pop().node:
+            yield node
+            graphs.extend(bodies(node))
+
+
+def reads(node: Any) -> list[str]:
+    """Return the names that a node reads: its inputs, and what its bodies take from outside."""
+    found = dict.fromkeys(node.input)
+    inside: list[tuple[Any, frozenset[str]]] = [(body, frozenset()) for body in bodies(node)]
+    while inside:
+        graph, around = inside.pop()
+        given = {each.name for each in (*graph.input, *graph.initializer)}
+        own = around.union(given, *(each.output for each in graph.node))
+        read = [name for each in graph.node for name in each.input] + [each.name for each in graph.output]
+        found.update(dict.fromkeys(name for name in read if name not in own))
+        inside.extend((body, own) for each in graph.node for body in bodies(each))
+    return list(found)
 
 
 def _entries(tensor: Any) -> Iterator[object]:
@@ -90,8 +122,10 @@ def called(node: Any) -> str:
     return escaped(node.name or next(iter(filter(None, node.output)), node.op_type))
 
 
-def ordered(graph: Any) -> list[Any]:
+def ordered(graph: Any, around: Collection[str] = ()) -> list[Any]:
     """Return the nodes that the outputs need, each after those whose outputs it reads.
+
+    `around` are the names that the graph sees because it is inside a node.
 
     Raises GraphError for a name that two nodes make or nothing makes, and for a cycle.
     """
@@ -112,11 +146,11 @@ def ordered(graph: Any) -> list[Any]:
             if name in taken or name in makers:
                 raise GraphError(f"node {called(node)!r} makes {escaped(name)!r}, which exists already")
             makers[name] = index
-    needed = _needed(graph, makers, taken)
+    needed = _needed(graph, makers, taken, around)
     return _sorted(graph.node, makers, needed)
 
 
-def _needed(graph: Any, makers: dict[str, int], taken: Collection[str]) -> list[int]:
+def _needed(graph: Any, makers: dict[str, int], taken: Collection[str], around: Collection[str]) -> list[int]:
     """Return the numbers of the nodes that the outputs depend on. Raises GraphError for unknown names."""
     found: set[int] = set()
     stack: list[tuple[str, str]] = [(each.name, "the list of outputs") for each in graph.output]
@@ -125,6 +159,8 @@ def _needed(graph: Any, makers: dict[str, int], taken: Collection[str]) -> list[
         if name in taken or not name:
             continue
         maker = makers.get(name)
+        if maker is None and name in around:
+            continue
         if maker is None:
             raise GraphError(
                 f"{reader} reads {escaped(name)!r}, which is neither an input nor made by a node"
@@ -132,13 +168,13 @@ def _needed(graph: Any, makers: dict[str, int], taken: Collection[str]) -> list[
         if maker not in found:
             found.add(maker)
             node = graph.node[maker]
-            stack.extend((each, f"node {called(node)!r}") for each in node.input)
+            stack.extend((each, f"node {called(node)!r}") for each in reads(node))
     return sorted(found)
 
 
 def _sorted(nodes: Sequence[Any], makers: dict[str, int], needed: Sequence[int]) -> list[Any]:
     """Return nodes in the order of the file, each as soon as what it reads exists. Raises GraphError."""
-    waits = {index: {makers[name] for name in nodes[index].input if name in makers} for index in needed}
+    waits = {index: {makers[name] for name in reads(nodes[index]) if name in makers} for index in needed}
     readers: dict[int, list[int]] = {index: [] for index in needed}
     for index, sources in waits.items():
         for source in sources:
@@ -181,8 +217,12 @@ def check_versions(nodes: Sequence[Any], version: int) -> None:
 
 def kind_of(node: Any) -> str:
     """Return the name of a node's operator, after its domain if that is not ONNX's."""
-    kind = node.op_type if node.domain in DEFAULT_DOMAINS else f"{node.domain}.{node.op_type}"
-    return escaped(kind)
+    return called_kind(node.domain, node.op_type)
+
+
+def called_kind(domain: str, name: str) -> str:
+    """Return the name of an operator, after its domain if that is not ONNX's."""
+    return escaped(name if domain in DEFAULT_DOMAINS else f"{domain}.{name}")
 
 
 def check_known(nodes: Sequence[Any], known: Collection[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
@@ -18,22 +19,26 @@ from ...dataflow.symbol.compose import variable
 from ...errors import GraphError, TofuError
 from ...operators.operator import Operator
 from ...support.checked_argument import path_of
-from . import elementwise, layers, moves, recurrent, reductions, resizing
+from . import control, elementwise, layers, moves, picking, recurrent, reductions, resizing
 from .compose import outputs
 from .folding import FOLDS, fold
-from .graph import called, check_known, check_versions, escaped, kind_of, opset, ordered, read_model
+from .functions import functions_of, is_spelled_out, sizes_of, spelled_out
+from .graph import called, check_known, check_versions, escaped, kind_of, opset, ordered, read_model, reads
 from .inputs import input_shapes
 from .node import Adapter, OnnxNode
-from .operand import Array, Constants, OnnxOperand, UnknownValueError
+from .operand import Array, Constants, OnnxOperand, UnknownValueError, UnsupportedNodeError, constant
+from .section import Section, parted
 from .tensors import element_type, read_tensor
 
 ADAPTERS: Mapping[str, Adapter] = {
     **elementwise.ADAPTERS,
     **reductions.ADAPTERS,
     **moves.ADAPTERS,
+    **picking.ADAPTERS,
     **layers.ADAPTERS,
     **recurrent.ADAPTERS,
     **resizing.ADAPTERS,
+    **control.ADAPTERS,
 }
 """By a node's kind the function that makes its outputs."""
 
@@ -43,6 +48,9 @@ TRUTH = frozenset({"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", 
 
 WHOLE = frozenset({"ArgMax", "ArgMin", "Shape", "Size"})
 """Kinds of nodes whose outputs are whole numbers."""
+
+MOST_UNROLLED = 1 << 16
+"""A model whose loops and functions make more nodes than this, together, is refused."""
 
 NO_OPERATORS: Mapping[str, Operator] = {}
 NO_SHAPES: Mapping[str, Sequence[int]] = {}
@@ -130,19 +138,23 @@ class _Importer:
         self.batch = batch
         self.constants = constants
         self.adapters = {**ADAPTERS, **{kind: described_by(each) for kind, each in operators.items()}}
-        self.values: dict[str, OnnxOperand] = {}
+        self.values: ChainMap[str, OnnxOperand] = ChainMap()
+        self.functions = functions_of(proto)
+        self.sizes = sizes_of(self.functions)
+        self.place = ""
+        self.sections: dict[int, Section] = {}
+        self.unrolled = 0
 
     def run(self) -> ImportedModel:
-        nodes = ordered(self.graph)
-        check_known(nodes, self.adapters.keys() | FOLDS.keys())
-        check_versions(nodes, self.opset)
+        nodes = self.checked(self.graph)
         inputs = self.inputs()
-        self.initializers()
-        last = {name: index for index, node in enumerate(nodes) for name in node.input}
+        self.values.update(self.initializers(self.graph))
+        read = [reads(node) for node in nodes]
+        last = {name: index for index, names in enumerate(read) for name in names}
         kept = {each.name for each in self.graph.output}
         for index, node in enumerate(nodes):
             self.node(node)
-            for name in node.input:
+            for name in read[index]:
                 if last[name] == index and name not in kept:
                     self.values.pop(name, None)
         heads = [self.constants.symbol(self.values[each.name]).heads[0] for each in self.graph.output]
@@ -150,6 +162,14 @@ class _Importer:
         variables = {*symbol.list_arguments(), *symbol.list_auxiliary_states()}
         fed = {name: shape for name, shape in inputs.items() if name in variables}
         return ImportedModel(symbol, self.constants.values(symbol), fed)
+
+    def checked(self, graph: Any) -> list[Any]:
+        """Return the nodes of a graph in order. Raises GraphError for those that cannot be read."""
+        nodes = ordered(graph, self.values)
+        known = self.adapters.keys() | FOLDS.keys()
+        check_known([each for each in nodes if not is_spelled_out(each, self.functions, self.opset)], known)
+        check_versions(nodes, self.opset)
+        return nodes
 
     def inputs(self) -> dict[str, Shape]:
         """Make a variable for every input that has no value. Returns their shapes as variables have them."""
@@ -166,16 +186,52 @@ class _Importer:
             held[name] = operand.held
         return held
 
-    def initializers(self) -> None:
-        for proto in self.graph.initializer:
+    def initializers(self, graph: Any) -> dict[str, OnnxOperand]:
+        """Return the initializers of a graph by name."""
+        found = {}
+        for proto in graph.initializer:
             array = read_tensor(proto, self.folder)
             name = self.constants.reserve(escaped(proto.name))
             trained = array.dtype.kind == "f" and array.ndim > 0
-            self.values[proto.name] = OnnxOperand(array.shape, array.dtype, None, array, name, trained)
+            found[proto.name] = OnnxOperand(array.shape, array.dtype, None, array, name, trained)
+        return found
+
+    def section(self, graph: Any) -> Section:
+        """Return a graph inside a node, prepared when it first runs."""
+        if id(graph) not in self.sections:
+            nodes = self.checked(graph)
+            held = self.initializers(graph)
+            for node in nodes:
+                if kind_of(node) == "Constant":
+                    held.update(zip(node.output, self.outputs(node, self.claim(node)), strict=True))
+            still, moving = parted(graph, [node for node in nodes if kind_of(node) != "Constant"])
+            self.sections[id(graph)] = Section(graph, held, still, moving)
+        return self.sections[id(graph)]
+
+    def claim(self, proto: Any) -> str:
+        """Take a name for a node; inside a loop it begins with the loop's name and the step."""
+        return self.constants.claim(self.place + called(proto))
+
+    def limit(self, more: int) -> None:
+        """Raise GraphError if loops and functions make too many nodes, with a number of further ones."""
+        if self.unrolled + more > MOST_UNROLLED:
+            raise GraphError(
+                f"loops and functions make more than {MOST_UNROLLED:,} nodes; export the model with fewer "
+                "steps, or with operators for the whole sequence"
+            )
+
+    def unroll(self, nodes: Sequence[Any], place: str) -> None:
+        """Make the outputs of nodes inside a node, below a place."""
+        around, self.place = self.place, place
+        self.unrolled += 1 + len(nodes)
+        self.limit(0)
+        for node in nodes:
+            self.node(node)
+        self.place = around
 
     def node(self, proto: Any) -> None:
         """Make the outputs of a node."""
-        name = self.constants.claim(called(proto))
+        name = self.claim(proto)
         place = f"node {name!r} ({kind_of(proto)})"
         try:
             made = self.outputs(proto, name)
@@ -194,22 +250,38 @@ class _Importer:
         folded = fold(node)
         if folded is not None:
             return [replace(each, name=name) for each in folded]
-        if kind_of(proto) not in self.adapters:
+        if kind_of(proto) in FOLDS and kind_of(proto) not in self.adapters:
             named = zip(node.names, node.inputs, strict=True)
             unknown = next((each for each, operand in named if operand and operand.known is None), "")
             raise UnknownValueError(
                 f"input {unknown!r} is not a constant, and such a node is computed only at import", unknown
             )
         self.constants.begin(name)
-        made = list(self.adapters[kind_of(proto)](node))
+        try:
+            made = list(self.adapters.get(kind_of(proto), _not_adapted)(node))
+        except UnsupportedNodeError as error:
+            made = self.spelled_out(proto, node, error)
         return self.typed(node, self.constants.named(made, name))
+
+    def spelled_out(self, proto: Any, node: OnnxNode, reason: UnsupportedNodeError) -> list[OnnxOperand]:
+        """Return the outputs of a node from those that it stands for. Raises `reason` if there are none."""
+        self.limit(self.sizes.get(kind_of(proto), 0))
+        found = spelled_out(proto, node, self.functions)
+        if found is None:
+            raise reason
+        graph, version = found
+        outer, self.opset = self.opset, version
+        made = iter(_Body(self, graph).run("", node.given))
+        self.opset = outer
+        return [next(made) if name else constant(0) for name in proto.output]
 
     def read(self, proto: Any) -> OnnxNode:
         """Return a node with its inputs."""
         import onnx
 
         try:
-            onnx.checker.check_node(proto, _context(self.opset)) if kind_of(proto) in ADAPTERS else None
+            if kind_of(proto) in ADAPTERS.keys() - control.ADAPTERS.keys():
+                onnx.checker.check_node(proto, _context(self.opset))
         except onnx.checker.ValidationError as error:
             raise GraphError(f"not as ONNX defines it: {str(error).splitlines()[0]}") from None
         attributes = {each.name: self.attribute(each) for each in proto.attribute}
@@ -222,6 +294,8 @@ class _Importer:
 
         if proto.type == onnx.AttributeProto.TENSOR:
             return read_tensor(proto.t, self.folder)
+        if proto.type == onnx.AttributeProto.GRAPH:
+            return _Body(self, proto.g)
         return onnx.helper.get_attribute_value(proto)
 
     def typed(self, node: OnnxNode, made: Sequence[OnnxOperand]) -> list[OnnxOperand]:
@@ -239,7 +313,48 @@ class _Importer:
             dtype = element_type(node.integer("to", 0))
         elif node.kind == "CastLike":
             dtype = node[1].dtype
-        return [each if dtype is None else replace(each, dtype=dtype) for each in made]
+        return [each if dtype is None else each.of_type(dtype) for each in made]
+
+
+def _not_adapted(node: OnnxNode) -> Sequence[OnnxOperand]:
+    raise UnsupportedNodeError(f"{node.kind} has no description")
+
+
+class _Body:
+    """A graph inside a node that is being read; see `node.NodeBody`."""
+
+    def __init__(self, importer: _Importer, graph: Any) -> None:
+        self.importer = importer
+        self.graph = graph
+        self.around: ChainMap[str, OnnxOperand] | None = None
+
+    @property
+    def inputs(self) -> int:
+        return len(self.graph.input)
+
+    @property
+    def outputs(self) -> int:
+        return len(self.graph.output)
+
+    def expect(self, runs: int) -> None:
+        self.importer.limit(runs * (1 + len(self.importer.section(self.graph).moving)))
+
+    def run(self, label: str | None, operands: Sequence[OnnxOperand]) -> list[OnnxOperand]:
+        importer = self.importer
+        if len(operands) != self.inputs:
+            raise GraphError(f"its graph has {self.inputs} inputs, but the node gives {len(operands)}")
+        outside, prefix = importer.values, importer.constants.prefix
+        place = importer.place if label is None else f"{prefix}{label}." if label else prefix
+        section = importer.section(self.graph)
+        if self.around is None:
+            importer.values = self.around = outside.new_child(dict(section.held))
+            importer.unroll(section.still, importer.place if label is None else prefix)
+        importer.values = self.around.new_child(dict(zip(section.given, operands, strict=True)))
+        importer.unroll(section.moving, place)
+        found = [importer.values[name] for name in section.made]
+        importer.values = outside
+        importer.constants.begin(prefix[:-1])
+        return found
 
 
 def _context(version: int) -> Any:

@@ -10,6 +10,7 @@ from .compose import apply, outputs, reshape
 from .elementwise import ADD, MUL, binary
 from .node import Adapter, OnnxNode
 from .operand import OnnxOperand, UnsupportedNodeError, constant
+from .windows import averaged, dilated, windows_of
 
 LOWEST = float(np.finfo(np.float32).min)
 """Padding of a maximum; attributes are finite."""
@@ -119,8 +120,10 @@ def pooled(node: OnnxNode) -> Sequence[OnnxOperand]:
     if node.outputs > 1:
         raise UnsupportedNodeError("MaxPool with output Indices")
     kernel = node.integers("kernel_shape", None)
-    node.only(dilations=[1] * len(kernel), storage_order=0)
+    node.only(storage_order=0)
     before, after = paddings(node, kernel)
+    if max(node.integers("dilations", None, [1])) > 1:
+        return [dilated_pooling(node, kernel, before, after)]
     counts = kind == "max" or bool(node.integer("count_include_pad", 0))
     full = bool(node.integer("ceil_mode", 0))
     windows = {
@@ -139,12 +142,29 @@ def pooled(node: OnnxNode) -> Sequence[OnnxOperand]:
     return [apply("_div", total, count)]
 
 
+def dilated_pooling(
+    node: OnnxNode, kernel: Sequence[int], before: Sequence[int], after: Sequence[int]
+) -> OnnxOperand:
+    """Pool windows with gaps. An average counts the elements of the tensor, or of its padding as well."""
+    windows = windows_of(node, kernel, before, after)
+    if node.kind == "MaxPool":
+        return dilated(node[0], windows, "Max", "-inf")
+    space = node[0].shape[2:]
+    if not node.integer("count_include_pad", 0):
+        before, after = [0] * len(space), [0] * len(space)
+    ends = [extent + more for extent, more in zip(space, after, strict=True)]
+    total = dilated(node[0], windows, "Sum", "0")
+    return averaged(total, windows, [-count for count in before], ends)
+
+
 def power_pooled(node: OnnxNode) -> Sequence[OnnxOperand]:
     """Return the root of a sum of powers."""
     kernel, power = node.integers("kernel_shape", None), node.number("p", 2)
-    node.only(dilations=[1] * len(kernel))
     before, after = paddings(node, kernel)
     powers = apply("_power_scalar", apply("abs", node[0]), scalar=power)
+    if max(node.integers("dilations", None, [1])) > 1:
+        total = dilated(powers, windows_of(node, kernel, before, after), "Sum", "0")
+        return [apply("_power_scalar", total, scalar=1 / power)]
     total = apply(
         "Pooling",
         surrounded(powers, before, after),

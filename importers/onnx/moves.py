@@ -7,35 +7,28 @@ from math import prod
 
 import numpy as np
 
-from .compose import apply, broadcast, described, outputs, reshape, stretched
+from .compose import apply, broadcast, described, empty, joined, outputs, reshape, stretched
+from .folding import split_extents
 from .node import Adapter, OnnxNode
 from .operand import OnnxOperand, UnsupportedNodeError, constant
 
 
 def concat(node: OnnxNode) -> Sequence[OnnxOperand]:
-    return [apply("Concat", *node.given, dim=node.axis(0))]
+    return [joined(node.given, node.axis(0))]
 
 
 def split(node: OnnxNode) -> Sequence[OnnxOperand]:
     """Equal parts by SliceChannel, others one slice each."""
     axis = node.axis(0)
     extent = node[0].shape[axis]
-    parts = node.integers("split", 1)
-    if not parts:
-        count = node.integer("num_outputs", node.outputs)
-        width = -(-extent // count)
-        parts = (*(width for _ in range(count - 1)), extent - width * (count - 1))
-    if min(parts) <= 0:
-        raise UnsupportedNodeError("tensor without elements")
-    if sum(parts) != extent:
-        raise UnsupportedNodeError(f"parts {parts} of an extent of {extent}")
+    parts = split_extents(node, extent)
     if len(parts) == 1:
         return [node[0]]
-    if len(set(parts)) == 1:
+    if len(set(parts)) == 1 and parts[0]:
         return outputs("SliceChannel", node[0], num_outputs=len(parts), axis=axis)
     ends = np.cumsum(parts).tolist()
     return [
-        apply("slice_axis", node[0], axis=axis, begin=end - part, end=end)
+        apply("slice_axis", node[0], axis=axis, begin=end - part, end=end) if part else empty(node[0], axis)
         for part, end in zip(parts, ends, strict=True)
     ]
 
@@ -50,7 +43,7 @@ def slices(node: OnnxNode) -> Sequence[OnnxOperand]:
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
         chosen = range(*slice(start, end, step).indices(data.shape[axis]))
         if not chosen:
-            raise UnsupportedNodeError("tensor without elements")
+            return [empty(data, axis)]
         last = chosen[-1] + (1 if step > 0 else -1)
         cuts[axis] = (chosen[0], None if last < 0 else last, step)
     begin, stop, stride = zip(*cuts, strict=True)
@@ -102,8 +95,6 @@ def unsqueezed(node: OnnxNode) -> Sequence[OnnxOperand]:
 
 def padded(node: OnnxNode) -> Sequence[OnnxOperand]:
     data, mode = node[0], node.text("mode", "constant")
-    if mode == "wrap":
-        raise UnsupportedNodeError("Pad with mode wrap")
     width = node.integers("pads", 1)
     axes = node.integers("axes", 3, range(data.ndim))
     pairs = [(0, 0)] * data.ndim
@@ -115,66 +106,25 @@ def padded(node: OnnxNode) -> Sequence[OnnxOperand]:
         return [data]
     if min(flat) < 0:
         raise UnsupportedNodeError("Pad with negative pads")
+    if mode == "wrap":
+        return [wrapped(data, pairs)]
+    if not np.isfinite(value):
+        return [surrounded_by(data, pairs, str(value))]
     return [apply("Pad", data, mode=mode, pad_width=flat, constant_value=value)]
 
 
-def gather(node: OnnxNode) -> Sequence[OnnxOperand]:
-    """Negative indices count from the back, which is to wrap. One constant index is a slice."""
-    axis = node.axis(0)
-    known = node[1].known
-    data = node[0]
-    if known is not None and known.size == 1:
-        extent = data.shape[axis]
-        chosen = int(known.reshape(()))
-        if not -extent <= chosen < extent:
-            raise UnsupportedNodeError(f"index {chosen} of an extent of {extent}")
-        start = chosen % extent
-        part = apply("slice_axis", data, axis=axis, begin=start, end=start + 1)
-        return [reshape(part, (*data.shape[:axis], *known.shape, *data.shape[axis + 1 :]))]
-    found = apply("take", data, node[1], axis=axis, mode="wrap")
-    return [reshape(found, (*data.shape[:axis], *node[1].shape, *data.shape[axis + 1 :]))]
+def surrounded_by(data: OnnxOperand, pairs: Sequence[tuple[int, int]], value: str) -> OnnxOperand:
+    """Return a tensor with a value around it that attributes do not hold, such as an infinite one."""
+    binders = [f"i{d}={sum(pair) + data.shape[d]}" for d, pair in enumerate(pairs)]
+    at = ", ".join(f"i{d} - {pair[0]}" for d, pair in enumerate(pairs))
+    return described(f"def around(a):\n    return lambda {', '.join(binders)}: pad(a[{at}], {value})", data)
 
 
-def gather_elements(node: OnnxNode) -> Sequence[OnnxOperand]:
-    """Each index replaces its own one along one dimension; negative ones count from the back."""
-    data, indices = node[0], node[1]
-    axis = node.axis(0)
-    variables = [f"i{d}" for d in range(data.ndim)]
-    place = f"b[{', '.join(variables)}]"
-    extent = data.shape[axis]
-    at = [*variables[:axis], f"where({place} < 0, {place} + {extent}, {place})", *variables[axis + 1 :]]
-    sized = ", ".join(f"{v}={e}" for v, e in zip(variables, indices.shape, strict=True))
-    return [
-        described(f"def gather_elements(a, b):\n    return lambda {sized}: a[{', '.join(at)}]", data, indices)
-    ]
-
-
-def scatter(node: OnnxNode) -> Sequence[OnnxOperand]:
-    """Each element of the output says which updates it takes: those whose indices are its own."""
-    data, indices, updates = node[0], node[1], node[2]
-    depth, mode = indices.shape[-1], node.text("reduction", "none")
-    rows = prod(indices.shape[:-1])
-    flat = [reshape(indices, (rows, depth)), reshape(updates, (rows, *data.shape[depth:]))]
-    variables = [f"i{d}" for d in range(data.ndim)]
-    places = [f"where(b[n, {d}] < 0, b[n, {d}] + {data.shape[d]}, b[n, {d}]) == i{d}" for d in range(depth)]
-    hit, own = " and ".join(places), f"a[{', '.join(variables)}]"
-    new = f"c[{', '.join(['n', *variables[depth:]])}]"
-    total = f"Sum(lambda n: where({hit}, {new}, 0))"
-    match mode:
-        case "none":
-            body = f"where(Sum(lambda n: where({hit}, 1, 0)) > 0, {total}, {own})"
-        case "add":
-            body = f"{own} + {total}"
-        case "mul":
-            body = f"{own} * Prod(lambda n: where({hit}, {new}, 1))"
-        case "max":
-            body = f"maximum({own}, Max(lambda n: where({hit}, {new}, -inf)))"
-        case "min":
-            body = f"minimum({own}, Min(lambda n: where({hit}, {new}, inf)))"
-        case _:
-            raise UnsupportedNodeError(f"ScatterND with reduction {mode}")
-    text = f"def scatter(a, b, c):\n    return lambda {', '.join(variables)}: {body}"
-    return [described(text, data, *flat)]
+def wrapped(data: OnnxOperand, pairs: Sequence[tuple[int, int]]) -> OnnxOperand:
+    """Return a tensor that repeats at its ends."""
+    binders = [f"i{d}={sum(pair) + data.shape[d]}" for d, pair in enumerate(pairs)]
+    at = [f"(i{d} + {-pair[0] % data.shape[d]}) % {data.shape[d]}" for d, pair in enumerate(pairs)]
+    return described(f"def wrap(a):\n    return lambda {', '.join(binders)}: a[{', '.join(at)}]", data)
 
 
 def one_hot(node: OnnxNode) -> Sequence[OnnxOperand]:
@@ -239,15 +189,24 @@ def triangle(node: OnnxNode) -> Sequence[OnnxOperand]:
 
 
 def cumulative(node: OnnxNode) -> Sequence[OnnxOperand]:
-    """Return sums of all elements up to each along a dimension, with or without it, from either end."""
+    """Return sums or products of all elements up to each along a dimension, with or without it, from either
+    end.
+    """
     data = node[0]
     axis = int(node.value(1).reshape(())) % data.ndim
     variables = [f"i{d}" for d in range(data.ndim)]
     at = [*variables[:axis], "k", *variables[axis + 1 :]]
     relation = (">" if node.integer("reverse", 0) else "<") + ("" if node.integer("exclusive", 0) else "=")
     sized = ", ".join(f"{v}={e}" for v, e in zip(variables, data.shape, strict=True))
-    body = f"Sum(lambda k: where(k {relation} {variables[axis]}, a[{', '.join(at)}], 0))"
-    return [described(f"def cumulative_sum(a):\n    return lambda {sized}: {body}", data)]
+    reducer, neutral = ("Sum", 0) if node.kind == "CumSum" else ("Prod", 1)
+    body = f"{reducer}(lambda k: where(k {relation} {variables[axis]}, a[{', '.join(at)}], {neutral}))"
+    return [described(f"def cumulative(a):\n    return lambda {sized}: {body}", data)]
+
+
+def unit_matrix(node: OnnxNode) -> Sequence[OnnxOperand]:
+    """Return ones along a diagonal: a constant, because only the shape of the input counts."""
+    rows, columns = node[0].shape
+    return [constant(np.eye(rows, columns, node.integer("k", 0)))]
 
 
 def shape_of(node: OnnxNode) -> Sequence[OnnxOperand]:
@@ -271,10 +230,7 @@ ADAPTERS: Mapping[str, Adapter] = {
     "Squeeze": squeezed,
     "Unsqueeze": unsqueezed,
     "Pad": padded,
-    "Gather": gather,
-    "GatherElements": gather_elements,
     "OneHot": one_hot,
-    "ScatterND": scatter,
     "Tile": tile,
     "Expand": expand,
     "DepthToSpace": depth_to_space,
@@ -282,6 +238,8 @@ ADAPTERS: Mapping[str, Adapter] = {
     "ReverseSequence": reverse_sequence,
     "Trilu": triangle,
     "CumSum": cumulative,
+    "CumProd": cumulative,
+    "EyeLike": unit_matrix,
     "Shape": shape_of,
     "Size": size_of,
 }

@@ -4,11 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, cast
 
 import numpy as np
 
+from ...errors import GraphError
 from .operand import Array, OnnxOperand, UnknownValueError, UnsupportedNodeError
+
+
+class NodeBody(Protocol):
+    """A graph inside a node. It sees the names around the node."""
+
+    @property
+    def inputs(self) -> int:
+        """Return the number of its inputs."""
+
+    @property
+    def outputs(self) -> int:
+        """Return the number of its outputs."""
+
+    def expect(self, runs: int) -> None:
+        """Raise GraphError if this number of runs makes too many nodes."""
+
+    def run(self, label: str | None, operands: Sequence[OnnxOperand]) -> list[OnnxOperand]:
+        """Make its nodes once more, and return its outputs.
+
+        The names of these nodes begin with the node's name and `label`. If it is None, they are as they are.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +76,18 @@ class OnnxNode:
         if array is None:
             name = self.names[position] if position < len(self.names) else ""
             raise UnknownValueError(
-                f"the value of input {name!r} must be known when the model is imported: shapes do not depend "
-                "on data; make it an initializer",
+                f"the value of input {name!r} must be known when the model is imported: shapes, branches and "
+                "numbers of steps do not depend on data; make it an initializer",
                 name,
             )
         return array
+
+    def body(self, name: str) -> NodeBody:
+        """Return an attribute that is a graph. Raises GraphError."""
+        found = self.attributes.get(name)
+        if found is None or not hasattr(found, "run"):
+            raise GraphError(f"{self.kind} without the graph {name!r}")
+        return cast(NodeBody, found)
 
     def integers(self, name: str, position: int | None, default: Sequence[int] = ()) -> tuple[int, ...]:
         """Return an attribute that later versions made an input; `position` is None if they did not."""

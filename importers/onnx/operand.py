@@ -92,6 +92,13 @@ class OnnxOperand:
         """Return the value if nothing changes it, training included."""
         return None if self.trained else self.array
 
+    def of_type(self, dtype: np.dtype[Any]) -> OnnxOperand:
+        """Return the operand with elements of another type; a value is converted."""
+        if dtype == self.dtype and (self.array is None or self.array.dtype == dtype):
+            return self
+        array = self.array if self.array is None or self.symbol is not None else self.array.astype(dtype)
+        return dataclasses.replace(self, dtype=dtype, array=array)
+
     @property
     def number(self) -> float | None:
         """Return the value of a constant of one element that an attribute can hold."""

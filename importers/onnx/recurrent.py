@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from ...dataflow.settings import TIE
-from .compose import apply, parsed, reshape
+from .compose import apply, joined, parsed, reshape
 from .moves import transposed
 from .node import Adapter, OnnxNode
 from .operand import Constants, OnnxOperand, UnsupportedNodeError, constant
@@ -89,13 +89,12 @@ def recurrent(node: OnnxNode) -> Sequence[OnnxOperand]:
         lasts = [transposed(each, (1, 0, 2)) for each in lasts]
         every = [transposed(each, (1, 0, 2)) for each in every]
     steps = [_with_axis(each, axis) for each in every]
-    return [apply("Concat", *steps, dim=axis) if len(steps) > 1 else steps[0], *lasts]
+    return [joined(steps, axis), *lasts]
 
 
 def _stacked(ways: Sequence[OnnxOperand]) -> OnnxOperand:
     """Return states `[directions, batch, hidden]`."""
-    parts = [_with_axis(each, 0) for each in ways]
-    return apply("Concat", *parts, dim=0) if len(parts) > 1 else parts[0]
+    return joined([_with_axis(each, 0) for each in ways], 0)
 
 
 def _with_axis(operand: OnnxOperand, axis: int) -> OnnxOperand:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from .call import AtenCall, Kind, Operand, TensorValue, UnsupportedCallError, elementwise
 from .converter import Converter
@@ -176,6 +176,14 @@ def leaky_relu(call: AtenCall) -> TensorValue:
     return elementwise(call, body, call.operand("self"), call.get("negative_slope", 0.01))
 
 
+def random_leaky_relu(call: AtenCall) -> Sequence[TensorValue | None]:
+    """Outside of training the slope is the middle of the interval in which it is drawn."""
+    if call.get("training", False):
+        raise UnsupportedCallError(f"{call.target} in training, which draws slopes")
+    slope = (call.get("lower", 1 / 8) + call.get("upper", 1 / 3)) / 2
+    return [elementwise(call, "where({0} > 0, {0}, {1} * {0})", call.operand("self"), slope), None]
+
+
 def prelu(call: AtenCall) -> TensorValue:
     """One slope, or one for each channel."""
     data, weight = call.tensor("self"), call.tensor("weight")
@@ -290,6 +298,7 @@ CONVERTERS: Mapping[str, Converter] = {
     "elu": elu,
     "celu": celu,
     "leaky_relu": leaky_relu,
+    **dict.fromkeys(("rrelu_with_noise", "rrelu_with_noise_functional"), random_leaky_relu),
     "prelu": prelu,
     "_prelu_kernel": prelu,
     "softplus": softplus,

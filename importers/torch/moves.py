@@ -1,9 +1,8 @@
-"""ATen operators that move elements: shapes, slices, joins, picks."""
+"""ATen operators that move elements: shapes, slices, joins."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from ...analyzer.indices.region import Shape
 from ...operators.library.reshape import reshaped
@@ -15,7 +14,6 @@ from .call import (
     bound,
     elementwise,
     literal,
-    stretched,
     variables,
 )
 from .converter import Converter
@@ -191,8 +189,8 @@ def concatenated(call: AtenCall, tensors: Sequence[TensorValue], axis: int, step
 
 
 def concatenate(call: AtenCall) -> TensorValue:
-    """Empty tensors of one dimension do not count, as in PyTorch."""
-    tensors = [tensor for tensor in call.tensors("tensors") if tensor.shape != (0,)]
+    """Tensors without elements do not count."""
+    tensors = [call.as_tensor(each) for each in call.get("tensors") if 0 not in each.shape]
     if len(tensors) == 1:
         return tensors[0]
     return concatenated(call, tensors, call.axis("dim", tensors[0].rank, 0))
@@ -293,96 +291,6 @@ def diagonal(call: AtenCall) -> TensorValue:
     return call.described({"data": data}, f"lambda {binders}: {at('data', names)}")
 
 
-def index_select(call: AtenCall) -> TensorValue:
-    data, index = call.tensor("self"), call.tensor("index")
-    axis = call.axis("dim", data.rank)
-    names = variables(data.rank)
-    place = "index[0]" if not index.rank else f"index[{names[axis]}]"
-    indices = [place if d == axis else name for d, name in enumerate(names)]
-    return call.described({"data": data, "index": index}, f"lambda {bound(names)}: {at('data', indices)}")
-
-
-def gather(call: AtenCall) -> TensorValue:
-    """Read elements at places along one dimension, which another tensor holds for each element."""
-    data, index = call.tensor("self"), call.tensor("index")
-    axis, names = call.axis("dim", data.rank), variables(data.rank)
-    indices = [at("index", names) if d == axis else name for d, name in enumerate(names)]
-    text = f"lambda {bound(names, call.result.shape)}: {at('data', indices)}"
-    return call.described({"data": data, "index": index}, text)
-
-
-def _from_front(call: AtenCall, index: Any, extent: int, number: int) -> TensorValue:
-    """Return places counted from the front. Places that are constants are counted so by PyTorch."""
-    if not isinstance(index, TensorValue):
-        if "bool" in str(index.dtype):
-            raise UnsupportedCallError(f"{call.target} with a mask, whose result depends on data")
-        return call.constant(index % extent)
-    if index.kind == "bool":
-        raise UnsupportedCallError(f"{call.target} with a mask, whose result depends on data")
-    body = f"where({{0}} < 0, {{0}} + {extent}, {{0}})"
-    return elementwise(call, body, index, shape=index.shape, kind="int", step=f"index{number}")
-
-
-def index(call: AtenCall) -> TensorValue:
-    """Index dimensions by tensors, which are broadcast against each other."""
-    data, given = call.tensor("self"), call.get("indices")
-    picked = [axis for axis, each in enumerate(given) if each is not None]
-    places = {axis: _from_front(call, given[axis], data.shape[axis], axis) for axis in picked}
-    common: Shape = ()
-    for tensor in places.values():
-        common = _broadcast(common, tensor.shape)
-    rows = variables(len(common), "k")
-    names = variables(data.rank)
-    together = picked[-1] - picked[0] == len(picked) - 1
-    first = picked[0] if together else 0
-    rest = [axis for axis in range(data.rank) if axis not in picked]
-    before, after = [axis for axis in rest if axis < first], [axis for axis in rest if axis >= first]
-    binders = [names[axis] for axis in before], [names[axis] for axis in after]
-    tensors = {"data": data} | {f"index{axis}": tensor for axis, tensor in places.items()}
-    indices = [
-        stretched(f"index{axis}", places[axis].shape, common, rows) if axis in places else names[axis]
-        for axis in range(data.rank)
-    ]
-    all_binders = [
-        *binders[0],
-        *(f"{row}={extent}" for row, extent in zip(rows, common, strict=True)),
-        *binders[1],
-    ]
-    return call.described(tensors, f"lambda {', '.join(all_binders) or 'one=1'}: {at('data', indices)}")
-
-
-def _broadcast(left: Shape, right: Shape) -> Shape:
-    rank = max(len(left), len(right))
-    widened = [(1,) * (rank - len(shape)) + shape for shape in (left, right)]
-    return tuple(max(pair) for pair in zip(*widened, strict=True))
-
-
-def embedding(call: AtenCall) -> TensorValue:
-    """Rows of a table. The row of padding gets no gradient."""
-    weight, places = call.tensor("weight"), call.tensor("indices")
-    rows, features = weight.shape
-    padding = call.get("padding_idx", -1)
-    if not places.rank:
-        return call.described({"weight": weight, "data": places}, "lambda j: weight[data[0], j]")
-    if padding < 0:
-        return call.library("Embedding", places, weight, input_dim=rows, output_dim=features)
-    row = call.library(
-        "BlockGrad", selected(call, weight, 0, padding, "row"), shape=(features,), step="padding"
-    )
-    names = variables(places.rank)
-    number = at("data", names)
-    text = f"lambda {bound(names)}, j: where({number} == {padding}, row[j], weight[{number}, j])"
-    return call.described({"data": places, "weight": weight, "row": row}, text)
-
-
-def one_hot(call: AtenCall) -> TensorValue:
-    data = call.tensor("self")
-    names = variables(data.rank)
-    depth = call.result.shape[-1]
-    text = f"lambda {', '.join([*names, f'k={depth}'])}: where({at('data', names)} == k, 1, 0)"
-    return call.described({"data": data}, text)
-
-
 def slice_scatter(call: AtenCall) -> TensorValue:
     """Replace every `step`-th element of an interval by those of another tensor."""
     data, source = call.tensor("self"), call.tensor("src")
@@ -478,11 +386,6 @@ CONVERTERS: Mapping[str, Converter] = {
     "tril": _triangle("<="),
     "triu": _triangle(">="),
     "diagonal": diagonal,
-    "index_select": index_select,
-    "gather": gather,
-    "index": index,
-    "embedding": embedding,
-    "one_hot": one_hot,
     "slice_scatter": slice_scatter,
     "select_scatter": select_scatter,
     "unfold": unfold,

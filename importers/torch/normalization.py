@@ -82,9 +82,11 @@ def group_norm(call: AtenCall) -> TensorValue | Sequence[TensorValue | None]:
 
 def instance_norm(call: AtenCall) -> TensorValue:
     """Normalise each channel of each sample."""
-    if call.has("running_mean"):
-        raise UnsupportedCallError(f"{call.target} with running statistics")
     data = call.tensor("input")
+    if not call.get("use_input_stats", True):
+        return _fixed_statistics(call, data)
+    if call.has("running_mean"):
+        raise UnsupportedCallError(f"{call.target} with running statistics in training")
     space = variables(data.rank - 2, "x")
     count = prod(data.shape[2:])
     element = at("data", ["n", "c", *space])

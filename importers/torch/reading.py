@@ -159,6 +159,12 @@ class _Reader:
             self.buffers[id(value)] = self.first_names.get(spec.target, spec.target)
             self.kept.append(value)
             return value
+        if kind == "TOKEN":
+            calls = sorted({str(each.args[1]) for each in self.program.graph.nodes if "effects" in each.name})
+            raise GraphError(
+                f"{', '.join(calls)} have effects besides their results, such as an error if data are not as "
+                "they should be, which has no description; compute the same without them"
+            )
         raise GraphError(f"input {node.name!r} of the module is a {kind.lower()}, which has no description")
 
     def state(self, target: str) -> TensorValue:
@@ -217,7 +223,8 @@ class _Reader:
         """Return the value of a call: computed by PyTorch if it is a constant, or else described."""
         args, kwargs = self.torch.fx.node.map_arg((node.args, node.kwargs), lambda each: values[each])
         if getattr(node.target, "__name__", "") == "getitem":
-            return args[0][args[1]]
+            found = args[0][args[1]]
+            return self.without_description(node) if found is None else found
         nested = [each for each in args if isinstance(each, self.torch.fx.GraphModule)]
         if nested:
             place = next(number for number, each in enumerate(args) if each is nested[0])
@@ -227,11 +234,23 @@ class _Reader:
         if not inputs and not random:
             with self.torch.no_grad():
                 return node.target(*args, **kwargs)
+        made = node.meta.get("val")
+        if isinstance(made, self.torch.Tensor) and any(isinstance(e, int) and not e for e in made.shape):
+            return self.torch.zeros(self.checked(made.shape, node), dtype=made.dtype)
         if getattr(getattr(node.target, "_schema", None), "name", "").removeprefix("aten::") in ONLY_SHAPES:
             like = node.args[0].meta["val"]
             with self.torch.no_grad():
                 return node.target(self.torch.zeros(like.shape, dtype=like.dtype), *args[1:], **kwargs)
         return self.described(node, args, kwargs)
+
+    def without_description(self, node: Any) -> TensorValue:
+        """Note an output of a call that its description does not have, and return a stand-in for it."""
+        maker, number = node.args
+        place = _path(maker) or "the module itself"
+        self.missing.append(f"output {number} of {maker.target} at {place} (node {maker.name})")
+        (result,) = self.results(node)
+        symbol = variable(self.unique("missing"), result.shape or (1,))
+        return TensorValue(symbol, result.shape, result.kind)
 
     def described(self, node: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Apply the descriptions of a call."""

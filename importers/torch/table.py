@@ -4,13 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from . import elementwise, losses, moves, normalization, products, reductions, windows
+from . import (
+    distances,
+    draws,
+    elementwise,
+    losses,
+    moves,
+    normalization,
+    picking,
+    products,
+    reductions,
+    scatters,
+    windows,
+)
 from .converter import Converter
 
 CONVERTERS: Mapping[str, Converter] = {
     **elementwise.CONVERTERS,
     **reductions.CONVERTERS,
     **moves.CONVERTERS,
+    **picking.CONVERTERS,
+    **scatters.CONVERTERS,
+    **distances.CONVERTERS,
+    **draws.CONVERTERS,
     **products.CONVERTERS,
     **windows.CONVERTERS,
     **normalization.CONVERTERS,

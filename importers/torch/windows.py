@@ -328,6 +328,31 @@ def unfold_columns(call: AtenCall) -> TensorValue:
     return viewed(call, windows, (batch, channels * prod(kernel), prod(counts)))
 
 
+def fold_columns(call: AtenCall) -> TensorValue:
+    """Add columns up to an image: each pixel is the sum of what all windows have of it."""
+    data = call.tensor("self")
+    if data.rank != 3:
+        raise UnsupportedCallError(f"{call.target} without a batch")
+    kernel, stride = call.get("kernel_size"), call.get("stride")
+    dilation, padding = call.get("dilation"), call.get("padding")
+    space = call.get("output_size")
+    channels = data.shape[1] // prod(kernel)
+    counts = [
+        (extent + 2 * p - d * (k - 1) - 1) // s + 1
+        for extent, p, d, k, s in zip(space, padding, dilation, kernel, stride, strict=True)
+    ]
+    windows = viewed(call, data, (data.shape[0], channels, *kernel, *counts), step="windows")
+    pixels, inner = variables(2, "x"), variables(2, "k")
+    starts = [f"({x} + {p} - {k} * {d})" for x, p, k, d in zip(pixels, padding, inner, dilation, strict=True)]
+    places = [f"{start} // {s}" for start, s in zip(starts, stride, strict=True)]
+    hits = [f"{start} % {s} == 0" for start, s in zip(starts, stride, strict=True) if s > 1]
+    item = f"pad({at('data', ['n', 'c', *inner, *places])}, 0)"
+    item = f"where({' and '.join(hits)}, {item}, 0)" if hits else item
+    shape = (data.shape[0], channels, *space)
+    text = f"lambda {bound(['n', 'c', *pixels], shape)}: Sum(lambda {bound(inner, kernel)}: {item})"
+    return call.described({"data": windows}, text)
+
+
 CONVERTERS: Mapping[str, Converter] = {
     "convolution": convolution,
     **{f"conv{d}d": convolution for d in (1, 2, 3)},
@@ -343,4 +368,5 @@ CONVERTERS: Mapping[str, Converter] = {
     "upsample_bilinear2d": upsample_linear,
     "upsample_trilinear3d": upsample_linear,
     "im2col": unfold_columns,
+    "col2im": fold_columns,
 }

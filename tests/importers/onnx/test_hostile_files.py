@@ -103,8 +103,8 @@ BAD: dict[str, tuple[Any, str]] = {
         "type 8",
     ),
     "an unknown operator": (
-        _relu(("Loop", ["data"], ["a"]), ("NonZero", ["a"], ["out"])),
-        "Loop: 'n0'\n  NonZero: 'n1'\ndescribe each",
+        _relu(("Det", ["data"], ["a"]), ("Unique", ["a"], ["out"])),
+        "Det: 'n0'\n  Unique: 'n1'\ndescribe each",
     ),
     "shapes that do not fit": (
         _relu(ADD, kept=[onnx.numpy_helper.from_array(np.ones(3, np.float32), "w")]),

@@ -109,9 +109,9 @@ def test_users_describe_what_is_not_known() -> None:
 
 def test_what_a_node_asks_for_is_named() -> None:
     writer = Writer()
-    pooled = writer.node("MaxPool", "data", kernel_shape=[2, 2], dilations=[2, 2], name="pool")
-    with pytest.raises(OperatorError, match=r"node 'pool' \(MaxPool\): MaxPool with dilations"):
-        tofu.from_onnx(writer.model(pooled, data=[1, 1, 8, 8]).SerializeToString())
+    pooled = writer.node("MaxPool", "data", outputs=2, kernel_shape=[2, 2], name="pool")
+    with pytest.raises(OperatorError, match=r"node 'pool' \(MaxPool\): MaxPool with output Indices"):
+        tofu.from_onnx(writer.model(pooled[0], data=[1, 1, 8, 8]).SerializeToString())
 
 
 def test_shapes_do_not_depend_on_data() -> None:

@@ -1,0 +1,159 @@
+"""ATen operators that read elements at places which another tensor holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...analyzer.indices.region import Shape
+from .call import AtenCall, TensorValue, UnsupportedCallError, at, bound, elementwise, stretched, variables
+from .converter import Converter
+from .moves import selected
+
+
+def index_select(call: AtenCall) -> TensorValue:
+    data, index = call.tensor("self"), call.tensor("index")
+    axis = call.axis("dim", data.rank)
+    names = variables(data.rank)
+    place = "index[0]" if not index.rank else f"index[{names[axis]}]"
+    indices = [place if d == axis else name for d, name in enumerate(names)]
+    return call.described({"data": data, "index": index}, f"lambda {bound(names)}: {at('data', indices)}")
+
+
+def gather(call: AtenCall) -> TensorValue:
+    """Read elements at places along one dimension, which another tensor holds for each element."""
+    data, index = call.tensor("self"), call.tensor("index")
+    axis, names = call.axis("dim", data.rank), variables(data.rank)
+    indices = [at("index", names) if d == axis else name for d, name in enumerate(names)]
+    text = f"lambda {bound(names, call.result.shape)}: {at('data', indices)}"
+    return call.described({"data": data, "index": index}, text)
+
+
+def from_front(call: AtenCall, index: Any, extent: int, number: int) -> TensorValue:
+    """Return places counted from the front. Places that are constants are counted so by PyTorch."""
+    if not isinstance(index, TensorValue):
+        if "bool" in str(index.dtype):
+            raise UnsupportedCallError(f"{call.target} with a mask, whose result depends on data")
+        return call.constant(index % extent)
+    if index.kind == "bool":
+        raise UnsupportedCallError(f"{call.target} with a mask, whose result depends on data")
+    body = f"where({{0}} < 0, {{0}} + {extent}, {{0}})"
+    return elementwise(call, body, index, shape=index.shape, kind="int", step=f"index{number}")
+
+
+def index(call: AtenCall) -> TensorValue:
+    """Index dimensions by tensors, which are broadcast against each other."""
+    data, given = call.tensor("self"), call.get("indices")
+    picked = [axis for axis, each in enumerate(given) if each is not None]
+    places = {axis: from_front(call, given[axis], data.shape[axis], axis) for axis in picked}
+    common: Shape = ()
+    for tensor in places.values():
+        common = broadcast(common, tensor.shape)
+    rows = variables(len(common), "k")
+    names = variables(data.rank)
+    together = picked[-1] - picked[0] == len(picked) - 1
+    first = picked[0] if together else 0
+    rest = [axis for axis in range(data.rank) if axis not in picked]
+    before, after = [axis for axis in rest if axis < first], [axis for axis in rest if axis >= first]
+    binders = [names[axis] for axis in before], [names[axis] for axis in after]
+    tensors = {"data": data} | {f"index{axis}": tensor for axis, tensor in places.items()}
+    indices = [
+        stretched(f"index{axis}", places[axis].shape, common, rows) if axis in places else names[axis]
+        for axis in range(data.rank)
+    ]
+    all_binders = [
+        *binders[0],
+        *(f"{row}={extent}" for row, extent in zip(rows, common, strict=True)),
+        *binders[1],
+    ]
+    return call.described(tensors, f"lambda {', '.join(all_binders) or 'one=1'}: {at('data', indices)}")
+
+
+def broadcast(left: Shape, right: Shape) -> Shape:
+    rank = max(len(left), len(right))
+    widened = [(1,) * (rank - len(shape)) + shape for shape in (left, right)]
+    return tuple(max(pair) for pair in zip(*widened, strict=True))
+
+
+def embedding(call: AtenCall) -> TensorValue:
+    """Rows of a table. The row of padding gets no gradient."""
+    weight, places = call.tensor("weight"), call.tensor("indices")
+    rows, features = weight.shape
+    padding = call.get("padding_idx", -1)
+    if not places.rank:
+        return call.described({"weight": weight, "data": places}, "lambda j: weight[data[0], j]")
+    if padding < 0:
+        return call.library("Embedding", places, weight, input_dim=rows, output_dim=features)
+    row = call.library(
+        "BlockGrad", selected(call, weight, 0, padding, "row"), shape=(features,), step="padding"
+    )
+    names = variables(places.rank)
+    number = at("data", names)
+    text = f"lambda {bound(names)}, j: where({number} == {padding}, row[j], weight[{number}, j])"
+    return call.described({"data": places, "weight": weight, "row": row}, text)
+
+
+def one_hot(call: AtenCall) -> TensorValue:
+    data = call.tensor("self")
+    names = variables(data.rank)
+    depth = call.result.shape[-1]
+    text = f"lambda {', '.join([*names, f'k={depth}'])}: where({at('data', names)} == k, 1, 0)"
+    return call.described({"data": data}, text)
+
+
+BILINEAR, NEAREST = range(2)
+ZEROS, BORDER = range(2)
+NEAR = "2 * floor({0} / 2 + 0.25) + where({0} - 2 * floor({0} / 2 + 0.25) > 0.5, 1, 0)"
+"""The nearest whole number, from halves the even one."""
+
+
+def sample_grid(call: AtenCall) -> TensorValue:
+    """Read an image at places between its pixels: the nearest pixel, or the mean of four by distance."""
+    data, grid = call.tensor("input"), call.tensor("grid")
+    mode, padding = call.get("interpolation_mode", BILINEAR), call.get("padding_mode", ZEROS)
+    if data.rank != 4 or mode not in (BILINEAR, NEAREST) or padding not in (ZEROS, BORDER):
+        raise UnsupportedCallError(f"{call.target} of volumes, by cubics or with reflection")
+    corners = call.get("align_corners", False)
+    binders = bound(["n", "i", "j"], (data.shape[0], *grid.shape[1:3]))
+    stages, places = [], []
+    for number, (name, extent) in enumerate((("x", data.shape[3]), ("y", data.shape[2]))):
+        unit = f"(grid[n, i, j, {number}] + 1)"
+        line = f"{unit} * {(extent - 1) / 2}" if corners else f"{unit} * {extent / 2} - 0.5"
+        line = f"minimum(maximum({line}, 0), {extent - 1})" if padding == BORDER else line
+        place = f"{name}[n, i, j]"
+        stages.append(f"{name} = lambda {binders}: {line}")
+        stages.append(
+            f"low_{name} = lambda {binders}: {NEAR if mode == NEAREST else 'floor({0})'}".format(place)
+        )
+        places.append(_neighbours(place, f"low_{place}", extent, mode == BILINEAR))
+    columns, rows = places
+    terms = [
+        f"where({row_in} and {column_in}, data[n, c, {row}, {column}], 0) * {row_weight} * {column_weight}"
+        for row, row_in, row_weight in rows
+        for column, column_in, column_weight in columns
+    ]
+    shape = (*data.shape[:2], *grid.shape[1:3])
+    text = f"lambda {bound(['n', 'c', 'i', 'j'], shape)}: {' + '.join(terms)}"
+    return call.described({"data": data, "grid": grid}, text, stages=stages)
+
+
+def _neighbours(place: str, low: str, extent: int, between: bool) -> list[tuple[str, str, str]]:
+    """Return the pixels next to a place along a dimension, whether each is in the image, and its weight."""
+    found = [(low, "1")]
+    if between:
+        found = [(low, f"({low} + 1 - {place})"), (f"({low} + 1)", f"({place} - {low})")]
+    return [
+        (f"minimum(maximum({pixel}, 0), {extent - 1})", f"{pixel} >= 0 and {pixel} < {extent}", weight)
+        for pixel, weight in found
+    ]
+
+
+CONVERTERS: Mapping[str, Converter] = {
+    "index_select": index_select,
+    "gather": gather,
+    "index": index,
+    "embedding": embedding,
+    "one_hot": one_hot,
+    "grid_sampler": sample_grid,
+    "grid_sampler_2d": sample_grid,
+}

@@ -1,0 +1,234 @@
+"""ATen's operators that write elements at places: an element of the result says which writes it takes.
+
+Places that are written twice have the mean of what is written, if nothing says how to reduce it. PyTorch
+leaves open which of the values is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from .call import (
+    AtenCall,
+    Operand,
+    TensorValue,
+    UnsupportedCallError,
+    at,
+    bound,
+    elementwise,
+    literal,
+    stretched,
+    variables,
+)
+from .converter import Converter
+from .picking import broadcast, from_front
+
+REDUCERS = {"sum": ("Sum", "0"), "prod": ("Prod", "1"), "amax": ("Max", "-inf"), "amin": ("Min", "inf")}
+"""By the name of a reduction, that of TDL and its value for nothing."""
+
+JOINED = {"sum": "{} + {}", "prod": "{} * {}", "amax": "maximum({}, {})", "amin": "minimum({}, {})"}
+"""By the name of a reduction, how it joins two numbers."""
+
+NAMES = {"add": "sum", "multiply": "prod", "mean": "mean"}
+"""Other names of reductions."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScatteredWrites:
+    """Writes into a tensor, in the index notation of its elements."""
+
+    binders: str
+    """The variables that go over the writes that an element may take."""
+
+    hit: str
+    """Whether a write is for the element."""
+
+    value: str
+    """The value that is written."""
+
+    def reduced(self, reducer: str, neutral: str) -> str:
+        return f"{reducer}(lambda {self.binders}: where({self.hit}, {self.value}, {neutral}))"
+
+    def count(self) -> str:
+        return f"Sum(lambda {self.binders}: where({self.hit}, 1, 0))"
+
+
+def _written(
+    call: AtenCall,
+    data: TensorValue,
+    tensors: Mapping[str, TensorValue],
+    writes: ScatteredWrites,
+    reduction: str | None = None,
+    includes_data: bool = True,
+) -> TensorValue:
+    """Return a tensor after writes. Without a reduction they replace its elements."""
+    names = variables(data.rank)
+    own, binders = at("data", names), bound(names, data.shape)
+    given = {"data": data, **tensors}
+    here = at("count", names)
+    stages = [f"count = lambda {binders}: {writes.count()}"]
+    if reduction in (None, "mean"):
+        stages.append(f"total = lambda {binders}: {writes.reduced('Sum', '0')}")
+        total = at("total", names)
+        mean = f"{total} / maximum({here}, 1)"
+        if reduction == "mean" and includes_data:
+            mean = f"({own} + {total}) / (1 + {here})"
+        body = mean if reduction == "mean" and includes_data else f"where({here} > 0, {mean}, {own})"
+        return call.described(given, f"lambda {binders}: {body}", stages=stages)
+    if reduction not in REDUCERS:
+        raise UnsupportedCallError(f"{call.target} with {reduction}")
+    found = writes.reduced(*REDUCERS[reduction])
+    if includes_data:
+        return call.described(given, f"lambda {binders}: {JOINED[reduction].format(own, found)}")
+    stages.append(f"found = lambda {binders}: {found}")
+    body = f"where({here} > 0, {at('found', names)}, {own})"
+    return call.described(given, f"lambda {binders}: {body}", stages=stages)
+
+
+def scatter(call: AtenCall) -> TensorValue:
+    """Write along one dimension, at places that another tensor holds for each element."""
+    data, index = call.tensor("self"), call.tensor("index")
+    source: Operand = call.tensor("src") if call.has("src") else call.operand("value")
+    names, axis = variables(data.rank), call.axis("dim", data.rank)
+    if not data.rank:
+        raise UnsupportedCallError(f"{call.target} of a tensor without dimensions")
+    there = [*names[:axis], "k", *names[axis + 1 :]]
+    shorter = any(index.shape[d] < data.shape[d] for d in range(data.rank) if d != axis)
+    place = f"pad({at('index', there)}, -1)" if shorter else at("index", there)
+    tensors = {"index": index}
+    value = literal(source) if not isinstance(source, TensorValue) else at("source", there)
+    if isinstance(source, TensorValue):
+        tensors["source"] = source
+        larger = any(source.shape[d] < data.shape[d] for d in range(data.rank) if d != axis)
+        value = f"pad({value}, 0)" if shorter and larger else value
+    writes = ScatteredWrites(f"k={index.shape[axis]}", f"{place} == {names[axis]}", value)
+    reduction = call.get("reduce")
+    if call.target.startswith("aten.scatter_add"):
+        reduction = "sum"
+    return _written(
+        call, data, tensors, writes, NAMES.get(reduction, reduction), call.get("include_self", True)
+    )
+
+
+def index_put(call: AtenCall) -> TensorValue:
+    """Write at places in some dimensions, which are broadcast against each other, or where a mask is set."""
+    data, given = call.tensor("self"), call.get("indices")
+    if len(given) == 1 and given[0] is not None and _is_mask(given[0]):
+        return _masked(call, data, call.as_tensor(given[0]))
+    picked = [axis for axis, each in enumerate(given) if each is not None]
+    places = {axis: from_front(call, given[axis], data.shape[axis], axis) for axis in picked}
+    common: tuple[int, ...] = ()
+    for tensor in places.values():
+        common = broadcast(common, tensor.shape)
+    rows, names = variables(len(common), "k"), variables(data.rank)
+    together = picked[-1] - picked[0] == len(picked) - 1
+    first = picked[0] if together else 0
+    rest = [axis for axis in range(data.rank) if axis not in picked]
+    before = [names[axis] for axis in rest if axis < first]
+    whole = [*before, *rows, *(names[axis] for axis in rest if axis >= first)]
+    extents = {**{names[axis]: data.shape[axis] for axis in rest}, **dict(zip(rows, common, strict=True))}
+    source = call.operand("values")
+    value = literal(source) if not isinstance(source, TensorValue) else ""
+    tensors = {f"index{axis}": tensor for axis, tensor in places.items()}
+    if isinstance(source, TensorValue):
+        tensors["source"] = source
+        value = stretched("source", source.shape, tuple(extents[name] for name in whole), whole)
+    hits = [
+        f"{stretched(f'index{axis}', places[axis].shape, common, rows)} == {names[axis]}" for axis in picked
+    ]
+    writes = ScatteredWrites(bound(rows, common), " and ".join(hits), value)
+    return _written(call, data, tensors, writes, "sum" if call.get("accumulate", False) else None)
+
+
+def _is_mask(index: Any) -> bool:
+    return index.kind == "bool" if isinstance(index, TensorValue) else "bool" in str(index.dtype)
+
+
+def _masked(call: AtenCall, data: TensorValue, mask: TensorValue) -> TensorValue:
+    """Write one value, or one for each place behind the mask, where the mask is set."""
+    source = call.operand("values")
+    behind = data.shape[mask.rank :]
+    if isinstance(source, TensorValue) and max(source.shape[: -len(behind) or None], default=1) > 1:
+        raise UnsupportedCallError(f"{call.target} with a mask and as many values as the mask has places")
+    names = variables(data.rank)
+    value = literal(source) if not isinstance(source, TensorValue) else ""
+    tensors = {"data": data, "mask": mask}
+    if isinstance(source, TensorValue):
+        tensors["source"] = source
+        value = stretched("source", source.shape, data.shape, names)
+    new = f"{at('data', names)} + {value}" if call.get("accumulate", False) else value
+    body = f"where({at('mask', names[: mask.rank])} != 0, {new}, {at('data', names)})"
+    return call.described(tensors, f"lambda {bound(names, data.shape)}: {body}")
+
+
+def copied(call: AtenCall) -> TensorValue:
+    """Return what is copied, stretched to the shape of the tensor that it is copied into."""
+    return elementwise(call, "{0}", call.operand("src"))
+
+
+def embedding_bag(call: AtenCall) -> Sequence[TensorValue | None]:
+    """Reduce the rows of a table that each bag names. Bags of equal size read their own places alone."""
+    weight, places = call.tensor("weight"), call.tensor("indices")
+    ends = call.arguments["offsets"]
+    if isinstance(ends, TensorValue):
+        raise UnsupportedCallError(f"{call.target} with offsets that depend on data")
+    starts = [int(each) for each in ends]
+    count = places.shape[0]
+    starts = starts if call.get("include_last_offset", False) else [*starts, count]
+    sizes = [after - start for start, after in pairwise(starts)]
+    if min(sizes) < 1:
+        raise UnsupportedCallError(f"{call.target} with an empty bag")
+    tensors = {"weight": weight, "data": places}
+    if len(set(sizes)) == 1:
+        place, inside, binder = f"b * {sizes[0]} + k", "", f"k={sizes[0]}"
+    else:
+        tensors["starts"], tensors["ends"] = (
+            call.constant(ends.new_tensor(x)) for x in (starts[:-1], starts[1:])
+        )
+        place, inside, binder = "k", "k >= starts[b] and k < ends[b]", f"k={count}"
+    padding = call.get("padding_idx", -1)
+    if padding >= 0:
+        inside = " and ".join(filter(None, (inside, f"data[{place}] != {padding}")))
+    mode = call.get("mode", 0)
+    row = f"weight[data[{place}], j]"
+    if call.has("per_sample_weights"):
+        tensors["scale"] = call.tensor("per_sample_weights")
+        row = f"{row} * scale[{place}]"
+    if mode == 2:
+        return [_greatest(call, tensors, (len(sizes), binder, place, inside)), None, None, None]
+    item = f"where({inside}, {row}, 0)" if inside else row
+    total = f"Sum(lambda {binder}: {item})"
+    bags = len(sizes)
+    if mode == 1:
+        number = f"Sum(lambda {binder}: where({inside}, 1, 0))" if inside else str(sizes[0])
+        stages = [f"count = lambda b={bags}: {number}", f"total = lambda b={bags}, j: {total}"]
+        text = f"lambda b={bags}, j: total[b, j] / maximum(count[b], 1)"
+        return [call.described(tensors, text, stages=stages), None, None, None]
+    return [call.described(tensors, f"lambda b={bags}, j: {total}"), None, None, None]
+
+
+def _greatest(
+    call: AtenCall, tensors: Mapping[str, TensorValue], bag: tuple[int, str, str, str]
+) -> TensorValue:
+    """Return the greatest elements of bags. The gradient is that of the first of equal ones."""
+    bags, binder, place, inside = bag
+    row = f"weight[data[{place}], j]"
+    item = f"where({inside}, {row}, -inf)" if inside else row
+    last = call.tensor("indices").shape[0] - 1
+    found = " and ".join(filter(None, (inside, f"{row} == top[b, j]")))
+    stages = [
+        f"top = lambda b={bags}, j: Max(lambda {binder}: {item})",
+        f"first = lambda b={bags}, j: Min(lambda {binder}: where({found}, {place}, {last}))",
+    ]
+    return call.described(tensors, f"lambda b={bags}, j: weight[data[first[b, j]], j]", stages=stages)
+
+
+CONVERTERS: Mapping[str, Converter] = {
+    **dict.fromkeys(("scatter", "scatter_add", "scatter_reduce"), scatter),
+    **dict.fromkeys(("index_put", "_unsafe_index_put"), index_put),
+    "copy": copied,
+    **dict.fromkeys(("_embedding_bag", "_embedding_bag_forward_only"), embedding_bag),
+}

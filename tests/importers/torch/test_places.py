@@ -1,0 +1,147 @@
+"""ATen operators that read and write at places, sample, order and compare, against PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tofu
+from tofu.errors import GraphError
+
+torch = pytest.importorskip("torch", reason="the extra `torch` is not installed")
+pytestmark = pytest.mark.torch
+
+from .agreement import by_tofu, require_agreement  # noqa: E402
+
+F = torch.nn.functional
+TWICE = torch.tensor([[0, 2], [2, 2], [1, 0]])
+"""Places of which some are named twice in a row."""
+ONCE = torch.tensor([[3, 0], [1, 2], [0, 3]])
+ROWS = torch.tensor([2, 0])
+
+
+class OfTable(torch.nn.Module):
+    """A function of a parameter of [3, 4] and one of [3, 2]."""
+
+    def __init__(self, function: Callable[[Any, Any], Any]) -> None:
+        super().__init__()
+        self.function = function
+        self.table = torch.nn.Parameter(torch.randn(3, 4))
+        self.rows = torch.nn.Parameter(torch.randn(3, 2))
+
+    def forward(self, one: Any) -> Any:
+        return self.function(self.table * one, self.rows * one)
+
+
+def _assigned(table: Any, rows: Any) -> Any:
+    found = table.clone()
+    found[:, 0] = 2.0
+    found[1:, 1:3] = rows[:2]
+    found[found > 1] = 0.5
+    return found
+
+
+CASES: dict[str, Callable[[Any, Any], Any]] = {
+    "scatter": lambda a, b: a.scatter(1, ONCE, b),
+    "scatter below": lambda a, b: a.scatter(0, torch.tensor([[2, 0]]), b[:1]),
+    "scatter a number": lambda a, b: a.scatter(1, TWICE, 0.5),
+    "scatter_add": lambda a, b: a.scatter_add(1, TWICE, b),
+    "scatter_add fewer rows": lambda a, b: a.scatter_add(1, TWICE[:2], b[:2]),
+    "scatter_reduce greatest": lambda a, b: a.scatter_reduce(1, TWICE, b, "amax"),
+    "scatter_reduce product": lambda a, b: a.scatter_reduce(1, TWICE, b, "prod", include_self=False),
+    "scatter_reduce mean": lambda a, b: a.scatter_reduce(1, TWICE, b, "mean"),
+    "index_add": lambda a, b: a.index_add(1, ROWS, b),
+    "index_copy": lambda a, b: a.index_copy(0, ROWS, a[1:] * 2),
+    "index_fill": lambda a, b: a.index_fill(1, ROWS, 3.0),
+    "index_put of two": lambda a, b: a.index_put((ROWS, torch.tensor([-1, 1])), b[0]),
+    "index_put adds": lambda a, b: a.index_put((torch.tensor([1, 1]),), a[:2], accumulate=True),
+    "assignments": _assigned,
+    "embedding_bag sum": lambda a, b: F.embedding_bag(TWICE, a, mode="sum"),
+    "embedding_bag mean without padding": lambda a, b: F.embedding_bag(TWICE, a, mode="mean", padding_idx=0),
+    "embedding_bag greatest": lambda a, b: F.embedding_bag(TWICE, a, mode="max"),
+    "embedding_bag of other sizes": lambda a, b: F.embedding_bag(TWICE.flatten(), a, torch.tensor([0, 1, 4])),
+    "embedding_bag with weights": lambda a, b: F.embedding_bag(TWICE, a, mode="sum", per_sample_weights=b),
+    "cdist": lambda a, b: torch.cdist(a, a[:2] + 1),
+    "cdist of itself": lambda a, b: torch.cdist(a, a),
+    "cdist of sums": lambda a, b: torch.cdist(a, a[:2] + 1, p=1),
+    "bucketize": lambda a, b: torch.bucketize(a, torch.tensor([-1.0, 0, 1])) * a,
+    "searchsorted": lambda a, b: torch.searchsorted(a.sort().values, b, right=True) * b,
+    "cummax": lambda a, b: a.cummax(1).values,
+    "cummin": lambda a, b: a.cummin(0).values,
+    "logcumsumexp": lambda a, b: a.logcumsumexp(1),
+    "median": lambda a, b: a.median(1).values,
+    "kthvalue": lambda a, b: a.kthvalue(2, 0, keepdim=True).values,
+    "parts without elements": lambda a, b: torch.cat([a[:, 4:], a * 2, a[:, :0]], 1),
+    "fold": lambda a, b: F.fold(a[None].repeat(1, 3, 1).reshape(1, 9, 4)[:, :9], 4, 3, stride=2, padding=1),
+    "rrelu": lambda a, b: F.rrelu(a, training=False),
+    "instance_norm of statistics": lambda a, b: F.instance_norm(
+        a[None], torch.ones(3), torch.arange(1.0, 4.0), use_input_stats=False
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_places(name: str) -> None:
+    torch.manual_seed(0)
+    require_agreement(OfTable(CASES[name]), torch.ones(()))
+
+
+@pytest.mark.parametrize("corners", [False, True])
+@pytest.mark.parametrize("padding", ["zeros", "border"])
+@pytest.mark.parametrize("mode", ["bilinear", "nearest"])
+def test_images_are_read_between_pixels(mode: str, padding: str, corners: bool) -> None:
+    torch.manual_seed(0)
+
+    def sampled(a: Any, b: Any) -> Any:
+        image = torch.stack([a, a * 2, a * a])[None]
+        grid = torch.stack([b, b.flip(0) * 0.7], -1)[None]
+        return F.grid_sample(image, grid, mode, padding, corners)
+
+    require_agreement(OfTable(sampled), torch.ones(()))
+
+
+@pytest.mark.parametrize("name", ["scatter_add", "assignments", "embedding_bag greatest", "cdist", "median"])
+def test_places_on_8_workers(name: str) -> None:
+    torch.manual_seed(0)
+    require_agreement(OfTable(CASES[name]), torch.ones(()), workers=[8])
+
+
+DRAWS: dict[str, Callable[[Any], Any]] = {
+    "rand": lambda a: torch.rand(3, 4),
+    "randn": torch.randn_like,
+    "bernoulli": lambda a: torch.bernoulli(torch.full_like(a, 0.5)),
+    "drop path": lambda a: (torch.rand(3, 4) + 0.5).floor(),
+}
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_random_numbers_are_the_same_on_each_number_of_workers(name: str) -> None:
+    module = OfTable(lambda a, b: a + DRAWS[name](a))
+    symbol, parameters = tofu.from_torch(module, torch.ones(()))
+    feeds = {"one": np.ones(1, "float32")}
+    one, eight = (by_tofu(symbol, parameters, feeds, workers).outputs[0] for workers in (1, 8))
+    assert (one == eight).all()
+    assert len(np.unique(one - module.table.detach().numpy())) > 1
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (
+            lambda a, b: F.grid_sample(a[None, None], torch.stack([b, b], -1)[None], mode="bicubic"),
+            "by cubics",
+        ),
+        (lambda a, b: torch.cdist(a, a, p=3), "with p=3"),
+        (lambda a, b: a.masked_scatter(a > 0, b.repeat(1, 2)), "masked_scatter"),
+        (
+            lambda a, b: F.max_unpool1d(*F.max_pool1d(a, 2, return_indices=True), 2),
+            "output 1 of aten.max_pool",
+        ),
+    ],
+)
+def test_what_is_not_described_is_named(function: Callable[[Any, Any], Any], message: str) -> None:
+    with pytest.raises(GraphError, match=message):
+        tofu.from_torch(OfTable(function), torch.ones(()))
