@@ -26,7 +26,7 @@ from .record import Row, keep
 
 CLUSTER = "P100"
 DEVICES = (4, 8, 16, 32, 64)
-FIRST = 1
+FIRST = 10
 TIMES_MORE = 10
 EQUAL = 1.01
 """The time of an iteration over that of the plan of the larger budget, up to which plans are equal."""
@@ -60,10 +60,8 @@ def searches(model: str, devices: int, method: str, most: int, known: list[Row])
         same = [each for each in known if tuple(each[name] for name in CELL) == cell]
         found = same[0] if same else searched(*cell)
         yield found
-        if before is not None:
-            found["before_over_this"] = round(before["step_ms"] / found["step_ms"], 4)
-            if before["step_ms"] <= EQUAL * found["step_ms"]:
-                return
+        if before is not None and before["step_ms"] <= EQUAL * found["step_ms"]:
+            return
         before, proposals = found, proposals * TIMES_MORE
 
 
