@@ -156,7 +156,7 @@ class _Ways:
         self._layouts: dict[tuple[object, ...], Layout | None] = {}
         """The layouts that were checked, by shape and form; None for those that do not fit."""
         self._copies: dict[tuple[WorkerRegions, Groups], Form] = {}
-        """What readers need, shared out inside groups, by what they need and the groups."""
+        """Copies that are shared out inside groups, by the regions that readers need and the groups."""
 
     def proposals(self) -> list[_Proposal]:
         """Return the ways that save time, if nothing overlaps, those that save most first."""

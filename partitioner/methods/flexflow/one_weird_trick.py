@@ -121,8 +121,7 @@ class _Aligned:
         self._numbers = {tensor.name: tensor.index for tensor in soap.graph.tensors}
         self._held: dict[int, Sequence[Holding]] = {}
         self._missing: dict[tuple[Bound, tuple[str, ...], int, int], int] = {}
-        """What tasks lack of a tensor, by the operator, the parameters, the identities of tasks and holdings.
-        """
+        """The elements that tasks lack, by operator, parameters, and identities of tasks and holdings."""
 
     def give(self, number: int, configuration: Configuration) -> None:
         """Give a decision its configuration, unless it has one."""
