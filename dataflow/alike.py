@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
 
 Integers = npt.NDArray[np.int64]
-
-NONE = -1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -22,11 +21,11 @@ class Alike:
     kinds: Integers
     """The number of each operation's kind."""
 
-    slots: Integers
-    """The tensors that each operation reads, then those that it makes, `[operations, slots]`.
+    touched: Integers
+    """The tensors that each operation reads, then those that it makes, operation after operation."""
 
-    A slot that it does not have is -1.
-    """
+    counts: Integers
+    """The number of those of each operation."""
 
     @classmethod
     def of(
@@ -51,18 +50,21 @@ class Alike:
                 *map(types.__getitem__, tensors),
             )
             kinds.append(known.setdefault(key, len(known)))
-        width = max(map(len, touched), default=0)
-        padded = [(*tensors, *[NONE] * (width - len(tensors))) for tensors in touched]
-        return cls(np.array(kinds, np.int64), np.array(padded, np.int64).reshape(len(touched), width))
+        return cls(
+            np.array(kinds, np.int64),
+            np.array(list(chain.from_iterable(touched)), np.int64),
+            np.array(list(map(len, touched)), np.int64),
+        )
 
     def keys(self, operations: Sequence[int], tensors: Sequence[int]) -> list[tuple[int, ...]]:
         """Return keys of operations, equal for those that are alike and have equal numbers.
 
         The numbers are those given to `operations` themselves, and to the `tensors` that they touch.
         """
-        numbers = np.array([*tensors, NONE], np.int64)[self.slots]
-        rows = np.column_stack((self.kinds, np.array(operations, np.int64), numbers))
-        return list(map(tuple, rows.tolist()))
+        numbers = np.array(tensors, np.int64)[self.touched].tolist()
+        ends = self.counts.cumsum()
+        rows = zip(self.kinds.tolist(), operations, (ends - self.counts).tolist(), ends.tolist(), strict=True)
+        return [(kind, number, *numbers[first:end]) for kind, number, first, end in rows]
 
 
 def numbered(values: Iterable[Hashable], numbers: dict[Hashable, int] | None = None) -> list[int]:

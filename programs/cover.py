@@ -14,7 +14,7 @@ than necessary. Guarantees: the reader's own part of R is never fetched.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 
 from ..analyzer.indices.region import Region
 
@@ -40,10 +40,10 @@ def contains(outer: Region, inner: Region) -> bool:
     return all(o[0] <= i[0] and i[1] <= o[1] for o, i in zip(outer, inner, strict=True))
 
 
-def cover(target: Region, holders: Sequence[Holder | None], reader: int, workers: int) -> Parts | None:
-    """Disjoint parts of what `holders` hold that cover `target`; None if no one holds some of it.
+def cover(target: Region, holders: Mapping[int, Holder], reader: int, workers: int) -> Parts | None:
+    """Return disjoint parts of what `holders` hold that cover `target`; None if no one holds some of it.
 
-    A holder of None must not be asked. `reader` is the worker that reads.
+    `holders` has the numbers of those that may be asked. `reader` is the worker that reads.
     """
     if not elements(target):
         return ()
@@ -65,13 +65,13 @@ def cover(target: Region, holders: Sequence[Holder | None], reader: int, workers
 
 
 def _sources(
-    target: Region, holders: Sequence[Holder | None], reader: int, workers: int
+    target: Region, holders: Mapping[int, Holder], reader: int, workers: int
 ) -> Iterable[tuple[int, Region]]:
     """List one holder of every region that meets the target, from the reader's own number upwards."""
     by_region: dict[Region, list[tuple[int, int]]] = {}
-    for number, holder in enumerate(holders):
-        if holder is not None and _intersection(target, holder[1]) is not None:
-            by_region.setdefault(holder[1], []).append((holder[0], number))
+    for number, (worker, region) in holders.items():
+        if _intersection(target, region) is not None:
+            by_region.setdefault(region, []).append((worker, number))
     chosen = []
     for region, found in by_region.items():
         distances = [(worker ^ reader).bit_length() for worker, _ in found]

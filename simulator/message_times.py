@@ -275,10 +275,11 @@ class MessageTimes:
         term = plain(held.pieces.term)
         found: list[tuple[int, Region]] = []
         for summed in terms:
-            holders = [
-                (worker, held.pieces.region(number)) if term[number] == summed else None
+            holders = {
+                number: (worker, held.pieces.region(number))
                 for number, worker in enumerate(held.workers)
-            ]
+                if term[number] == summed
+            }
             region, worker = readers.pieces.region(reader), readers.workers[reader]
             found += cover(region, holders, worker, self._workers) or ()
         return found

@@ -15,7 +15,7 @@ Guarantees: the elements of all pieces from other workers are those that `box_co
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -189,15 +189,14 @@ class Movements:
         return found
 
     def _fetch(
-        self, worker: int, region: Region, own: Sequence[int], holders: Sequence[Holder | None]
+        self, worker: int, region: Region, own: Sequence[int], holders: Mapping[int, Holder]
     ) -> int | Assembly:
         for number in own:
-            holder = holders[number]
-            if holder is not None and contains(holder[1], region):
+            if contains(holders[number][1], region):
                 return number
         return self._assembly(worker, region, holders)
 
-    def _assembly(self, reader: int, target: Region, holders: Sequence[Holder | None]) -> Assembly:
+    def _assembly(self, reader: int, target: Region, holders: Mapping[int, Holder]) -> Assembly:
         parts = cover(target, holders, reader, self._workers)
         if parts is None:
             raise PlanError(
@@ -206,8 +205,7 @@ class Movements:
             )
         fetched = 0
         for number, region in parts:
-            holder = holders[number]
-            if holder is not None and holder[0] != reader:
+            if holders[number][0] != reader:
                 fetched += elements(region)
         return Assembly(parts, fetched)
 
@@ -237,10 +235,9 @@ def _siblings(workers: Sequence[int]) -> tuple[tuple[int, ...], ...]:
     ])  # fmt: skip
 
 
-def _by_term(held: WorkerRegions) -> list[list[Holder | None]]:
-    """List all holders once for each term, with None for those of other terms."""
-    holders = list(zip(held.workers, held.regions, strict=True))
-    return [
-        [holder if term == own else None for holder, own in zip(holders, held.term, strict=True)]
-        for term in range(held.terms)
-    ]
+def _by_term(held: WorkerRegions) -> list[dict[int, Holder]]:
+    """Return the holders of each term by their numbers."""
+    found: list[dict[int, Holder]] = [{} for _ in range(held.terms)]
+    for number, (worker, region, term) in enumerate(zip(held.workers, held.regions, held.term, strict=True)):
+        found[term][number] = worker, region
+    return found

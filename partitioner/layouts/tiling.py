@@ -12,6 +12,9 @@ from ...errors import PlanError
 from ...programs.program import region_text
 from .forms import Expanded, Workers
 
+PAIRS = 1 << 16
+"""The pairs of parts that are compared at once."""
+
 
 def check_tiling(parts: Expanded, whole: Boxes) -> None:
     """Raise PlanError naming the parts that overlap or are empty, or how much is missing.
@@ -82,7 +85,11 @@ def _check_inside(boxes: Boxes, whole: Boxes) -> None:
 
 
 def _check_disjoint(boxes: Boxes) -> None:
-    for number, box in enumerate(boxes[1:], 1):
-        for other in np.flatnonzero(volume(intersect(boxes[:number], box))).tolist()[:1]:
-            first, second = region_text(to_region(boxes[other])), region_text(to_region(box))
+    rows = max(PAIRS // max(len(boxes), 1), 1)
+    for begin in range(0, len(boxes), rows):
+        some = boxes[begin : begin + rows]
+        common = volume(intersect(some[:, None], boxes[None, : begin + len(some)])) > 0
+        earlier = np.argwhere(np.tril(common, begin - 1))
+        for number, other in earlier[:1].tolist():
+            first, second = region_text(to_region(boxes[other])), region_text(to_region(some[number]))
             raise PlanError(f"the parts {first} and {second} overlap; parts are equal or disjoint")

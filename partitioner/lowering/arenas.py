@@ -8,14 +8,14 @@ Guarantees: the buffers are those of `lower`, in the same order, so the arenas a
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from ...dataflow.alike import NONE, Integers, numbered
-from ...dataflow.graph import Graph
+from ...dataflow.alike import Integers, numbered
+from ...dataflow.graph import Graph, Operation
 from ...programs.arena import plan_arena
 from ...support.gc_pause import gc_paused
 from ..costs.movement import Movements, WorkerRegions
@@ -23,7 +23,7 @@ from ..layouts.copies import ReadCopy
 from ..layouts.order import in_order
 from ..plans.plan import Plan
 from .lowering import PlanRegions
-from .memory_use import MemoryUse, WorkerUse, memory_use
+from .memory_use import OWN, MemoryUse, WorkerUse, memory_use
 
 
 class Arenas:
@@ -54,7 +54,10 @@ class _TouchedTensors:
     """The graph."""
 
     roots: Integers
-    """The tensors whose memory the tensors have that operations touch, `[operations, slots]`, or -1."""
+    """The tensors whose memory the tensors have that operations touch, operation after operation."""
+
+    counts: Integers
+    """The number of those of each operation."""
 
     homes: Integers
     """The tensors that overwrite none."""
@@ -71,13 +74,13 @@ class _TouchedTensors:
     @classmethod
     def of(cls, graph: Graph) -> _TouchedTensors:
         """Return the tensors that the operations of a graph touch."""
-        roots = np.array((*graph.roots, NONE), np.int64)
         own = [tensor for tensor in graph.tensors if tensor.alias is None]
         lasting = {graph.roots[tensor.index] for tensor in graph.tensors if tensor.role.persistent}
         kept = lasting | {graph.roots[tensor] for tensor in graph.outputs}
         return cls(
             graph,
-            roots[graph.alike.slots],
+            np.array(graph.roots, np.int64)[graph.alike.touched],
+            graph.alike.counts,
             np.array([tensor.index for tensor in own], np.int64),
             np.array([tensor.itemsize for tensor in own], np.int64),
             np.array([tensor.index in lasting for tensor in own], np.bool_),
@@ -178,6 +181,43 @@ class _KnownUses:
         return found
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _PlacedSlots:
+    """The slots of a plan's operations (`memory_use`), one after the other."""
+
+    firsts: Integers
+    """The first slot of each operation, and the number of all slots."""
+
+    of_tensors: Integers
+    """The slots of tensors."""
+
+    roots: Integers
+    """The tensors whose memory those have."""
+
+    @classmethod
+    def of(
+        cls,
+        touched: _TouchedTensors,
+        operations: Sequence[Operation],
+        versions: Mapping[int, Sequence[ReadCopy]],
+    ) -> _PlacedSlots:
+        """Return the slots of operations in their order, given the copies that they read."""
+        numbers = np.array([operation.index for operation in operations], np.int64)
+        counts = touched.counts[numbers]
+        lengths = counts + 1
+        for place, copies in versions.items():
+            lengths[place] += len(copies)
+        firsts = np.concatenate([[0], lengths.cumsum()])
+        listed = (touched.counts.cumsum() - touched.counts)[numbers]
+        within = np.arange(counts.sum()) - np.repeat(counts.cumsum() - counts, counts)
+        roots = touched.roots[np.repeat(listed, counts) + within]
+        return cls(firsts, np.repeat(firsts[:-1], counts) + within, roots)
+
+    def at(self, places: Integers, slots: Integers) -> Integers:
+        """Return slots that are given by the places of their operations and their numbers there."""
+        return np.where(slots == OWN, self.firsts[places + 1], self.firsts[places]) + slots
+
+
 class _PlacedUses:
     """The uses of a plan's operations, in their order."""
 
@@ -188,8 +228,7 @@ class _PlacedUses:
         self._regions = PlanRegions(touched.graph, plan, known.movements)
         self._operations = in_order(touched.graph, plan.written_order)
         self._versions = self._versions_by_place()
-        self._roots = touched.roots[[operation.index for operation in self._operations]]
-        """The tensors whose memory each operation touches."""
+        self._slots = _PlacedSlots.of(touched, self._operations, self._versions)
         self._uses = self._found()
         ticks = np.array([use.ticks for use in self._uses], np.int64)
         self._begins = ticks.cumsum() - ticks
@@ -216,7 +255,7 @@ class _PlacedUses:
 
     def _found(self) -> list[_Use]:
         """Return the uses of operations; those that are not known are found by lowering."""
-        regions, known, width = self._regions, self._known, self._roots.shape[1]
+        regions, known = self._regions, self._known
         strategies = [regions.plan.strategies[each.name] for each in self._graph.operations]
         forms = numbered(strategies, known.numbers)
         parts = [numbered(each, known.numbers) for each in (regions.owned, regions.stops)]
@@ -232,7 +271,7 @@ class _PlacedUses:
                 key += place, version.from_number == 0, version.made, held
             use = known.uses.get(key)
             if use is None:
-                use = known.add(key, memory_use(regions, operation, versions, width))
+                use = known.add(key, memory_use(regions, operation, versions))
             found.append(use)
         return found
 
@@ -274,38 +313,39 @@ class _PlacedUses:
         births[: len(lasting)][lasting] = 0
         deaths[: len(lasting)][np.repeat(touched.kept, counts)] = self._end
         (slots, numbers, born, died), places = _rows([use.touched for use in uses], 4)
-        buffers = firsts[places, slots] + numbers
+        buffers = firsts[self._slots.at(places, slots)] + numbers
         np.minimum.at(births, buffers, self._begins[places] + born)
         np.maximum.at(deaths, buffers, self._begins[places] + died)
         pairs, places = _rows([use.overwriting for use in uses], 6)
-        outputs, inputs = firsts[places, pairs[0]] + pairs[1], firsts[places, pairs[2]] + pairs[3]
+        outputs = firsts[self._slots.at(places, pairs[0])] + pairs[1]
+        inputs = firsts[self._slots.at(places, pairs[2])] + pairs[3]
         hosts = _hosts(births, deaths, outputs, inputs, self._begins[places] + pairs[4], pairs[5])
         return joined, births, deaths, hosts
 
     def _firsts(
         self, homes: Integers, begin: int, uses: Sequence[_Tables], pieces: list[Integers]
     ) -> Integers:
-        """Return the first buffer of each slot of each operation.
+        """Return the first buffer of each slot, operation after operation.
 
         `homes` are those of tensors, and others begin at `begin`. `pieces` are the sizes of the buffers that
         operations make, to which those of copies are added.
         """
-        width, most = self._roots.shape[1], max(map(len, self._versions.values()), default=0)
+        slots = self._slots
         for place in self._versions:
             pieces[place] = np.concatenate([*uses[place].copied, uses[place].own])
         counts = np.array([len(piece) for piece in pieces], np.int64)
         ends = begin + counts.cumsum()
-        found = np.zeros((len(uses), width + most + 1), np.int64)
-        found[:, :width] = homes[self._roots]
-        found[:, -1] = ends - np.array([len(use.own) for use in uses], np.int64)
+        found = np.zeros(slots.firsts[-1], np.int64)
+        found[slots.of_tensors] = homes[slots.roots]
+        found[slots.firsts[1:] - 1] = ends - np.array([len(use.own) for use in uses], np.int64)
         copies: dict[tuple[int, int], int] = {}
         for place, versions in self._versions.items():
             first, made = int(ends[place] - counts[place]), iter(uses[place].copied)
-            for slot, version in enumerate(versions, width):
+            for slot, version in enumerate(versions, int(slots.firsts[place + 1]) - 1 - len(versions)):
                 if version.made:
                     copies[version.tensor, version.number] = first
                     first += len(next(made))
-                found[place, slot] = copies[version.tensor, version.number]
+                found[slot] = copies[version.tensor, version.number]
         return found
 
 

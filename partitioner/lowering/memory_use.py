@@ -84,16 +84,15 @@ class _Slots:
             counts[held[0]] += 1
 
 
-def memory_use(
-    regions: PlanRegions, operation: Operation, versions: Sequence[ReadCopy], width: int
-) -> MemoryUse:
-    """Lower one operation, given the copies that it reads, whose slots begin at `width`."""
+def memory_use(regions: PlanRegions, operation: Operation, versions: Sequence[ReadCopy]) -> MemoryUse:
+    """Lower one operation, given the copies that it reads."""
     lowering = Lowering(regions)
     workers = range(regions.plan.workers)
     slots = _Slots(len(workers))
-    for slot, tensor in enumerate((*operation.inputs, *operation.outputs)):
+    tensors = (*operation.inputs, *operation.outputs)
+    for slot, tensor in enumerate(tensors):
         slots.add(slot, lowering.home(tensor))
-    for slot, version in enumerate(versions, width):
+    for slot, version in enumerate(versions, len(tensors)):
         if not version.made:
             lowering.copy(operation, version)
             slots.add(slot, lowering.copies[version.tensor, version.number][1])
@@ -102,7 +101,7 @@ def memory_use(
     begins, lowering.tick = [len(buffers) for buffers in lowering.buffers], 0
     lowering.add(operation)
     copied: list[list[tuple[int, ...]]] = [[] for _ in workers]
-    for slot, version in enumerate(versions, width):
+    for slot, version in enumerate(versions, len(tensors)):
         if version.made:
             parts = lowering.copies[version.tensor, version.number][1]
             for worker, sizes in enumerate(_new_sizes(lowering, slots, parts)):

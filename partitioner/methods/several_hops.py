@@ -155,6 +155,8 @@ class _Ways:
         self._hops = Hops(machine, plan.workers)
         self._layouts: dict[tuple[object, ...], Layout | None] = {}
         """The layouts that were checked, by shape and form; None for those that do not fit."""
+        self._copies: dict[tuple[WorkerRegions, Groups], Form] = {}
+        """Copies that are shared out inside groups, by the regions that readers need and the groups."""
 
     def proposals(self) -> list[_Proposal]:
         """Return the ways that save time, if nothing overlaps, those that save most first."""
@@ -252,7 +254,7 @@ class _Ways:
         held = self._movements.layout(home)
         best: tuple[float, Form | None] = count * self._seconds(kind, held, need), None
         for groups in self._hops.levels:
-            copy = self._valid(home, _shares(need, groups))
+            copy = self._valid(home, self._shared(need, groups))
             if copy is None:
                 continue
             between = self._movements.layout(copy)
@@ -260,6 +262,13 @@ class _Ways:
             if taken < best[0]:
                 best = taken, copy.form
         return best
+
+    def _shared(self, need: WorkerRegions, groups: Groups) -> Form:
+        """Return what readers need, shared out inside each group."""
+        key = need, groups
+        if key not in self._copies:
+            self._copies[key] = _shares(need, groups)
+        return self._copies[key]
 
     def _homes(self, kind: _Kind) -> list[Layout]:
         """Return other homes: shared out over all holders, and where the tensor is made."""

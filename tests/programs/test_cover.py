@@ -23,7 +23,7 @@ def test_pieces_are_disjoint_and_together_the_target(target, held, data):
     reader = data.draw(st.integers(0, len(held) - 1))
     wanted = element_set(target)
     there = [element_set(region) if region else set() for region in held]
-    holders = [None if region is None else (worker, region) for worker, region in enumerate(held)]
+    holders = {number: (number, region) for number, region in enumerate(held) if region is not None}
     parts = cover(target, holders, reader, len(held))
     if not wanted <= set().union(*there):
         assert parts is None
@@ -47,17 +47,17 @@ def test_elements_and_containment(outer, inner):
 @pytest.mark.parametrize(("reader", "source"), [(0, 2), (1, 3), (2, 2), (3, 3)])
 def test_readers_take_copies_from_themselves_or_from_different_workers(reader, source):
     whole, half = ((0, 4),), ((0, 2),)
-    assert cover(half, [None, None, (2, whole), (3, whole)], reader, 4) == ((source, half),)
+    assert cover(half, {2: (2, whole), 3: (3, whole)}, reader, 4) == ((source, half),)
 
 
 @pytest.mark.parametrize(("reader", "source"), [(1, 0), (2, 0), (3, 0), (5, 4), (6, 4), (7, 4)])
 def test_readers_take_copies_from_their_own_half(reader, source):
     """Workers 0 to 3 and 4 to 7 are two blocks, as devices of two nodes are."""
     whole = ((0, 4),)
-    holders = [(worker, whole) if worker in (0, 4) else None for worker in range(8)]
+    holders = {worker: (worker, whole) for worker in (0, 4)}
     assert cover(whole, holders, reader, 8) == ((source, whole),)
 
 
 def test_a_worker_may_hold_several_regions():
-    holders = [(1, ((0, 2),)), (0, ((2, 3),)), (1, ((3, 4),))]
+    holders = {0: (1, ((0, 2),)), 1: (0, ((2, 3),)), 2: (1, ((3, 4),))}
     assert cover(((0, 4),), holders, 1, 2) == ((0, ((0, 2),)), (2, ((3, 4),)), (1, ((2, 3),)))

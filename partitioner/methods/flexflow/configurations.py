@@ -17,6 +17,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 from itertools import accumulate
 from math import prod
 from random import Random
@@ -136,18 +137,23 @@ def drawables(decisions: Sequence[Decision], workers: int) -> list[Drawable]:
     return found
 
 
-def _dealings(decision: Decision, degrees: Sequence[int]) -> list[_Dealing]:
+def _dealings(decision: Decision, degrees: Sequence[int]) -> Sequence[_Dealing]:
     """Return the ways to deal the tasks of a decision with these degrees."""
     split = [each for each, degree in zip(decision.dimensions, degrees, strict=True) if degree > 1]
-    tasks = prod(degrees)
-    if any(each.kind is Kind.REPLICA for each in split):
+    replicas = any(each.kind is Kind.REPLICA for each in split)
+    return _ways(prod(degrees), replicas, any(each.reduces for each in split))
+
+
+@cache
+def _ways(tasks: int, replicas: bool, reduces: bool) -> tuple[_Dealing, ...]:
+    """Return the ways to deal tasks, if some are equal, and if they make partial results."""
+    if replicas:
         ways = [(tasks, False)]
     else:
         ways = [(over, False) for over in divisors(tasks)]
         ways += [(over, True) for over in divisors(tasks)[1:-1]]
-    reduces = any(each.reduces for each in split)
-    return [
+    return tuple(
         _Dealing(over, in_turn, holders)
         for over, in_turn in ways
         for holders in (Holders if reduces and over > 1 else (Holders.PARTS,))
-    ]
+    )

@@ -14,10 +14,11 @@ from math import prod
 
 import numpy as np
 
+from ....analyzer.bind.bound import Bound
 from ....analyzer.indices.region import Boxes, volume
 from ....dataflow.graph import Operation, Phase, Role
 from ....errors import PlanError
-from ....programs.parts import Holding
+from ....programs.parts import Holding, Task
 from ...costs.box_counts import overlap
 from ...layouts.choices import Counts
 from ...layouts.uses import touched
@@ -118,7 +119,9 @@ class _Aligned:
         self._given: dict[int, Configuration] = {}
         soap = strategies.soap
         self._numbers = {tensor.name: tensor.index for tensor in soap.graph.tensors}
-        self._held: dict[int, list[Holding]] = {}
+        self._held: dict[int, Sequence[Holding]] = {}
+        self._missing: dict[tuple[Bound, tuple[str, ...], int, int], int] = {}
+        """The elements that tasks lack, by operator, parameters, and identities of tasks and holdings."""
 
     def give(self, number: int, configuration: Configuration) -> None:
         """Give a decision its configuration, unless it has one."""
@@ -130,7 +133,7 @@ class _Aligned:
         """Return the strategy."""
         soap = self._strategies.soap
         for name, holdings in self._strategies.whole(()).holdings.items():
-            self._held[self._numbers[name]] = list(holdings)
+            self._held[self._numbers[name]] = holdings
         for number, decision in enumerate(soap.decisions):
             if number not in self._given:
                 options = [by_sample(decision, soap.workers)]
@@ -145,7 +148,7 @@ class _Aligned:
 
     def _hold(self, number: int, configuration: Configuration) -> None:
         for name, holdings in self._strategies.change(number, configuration).holdings.items():
-            self._held[self._numbers[name]] = list(holdings)
+            self._held[self._numbers[name]] = holdings
 
     def _moved(self, number: int, configuration: Configuration) -> int:
         """Count the bytes that a decision fetches, and twice those of the partial results that it makes."""
@@ -154,21 +157,28 @@ class _Aligned:
         for index in self._strategies.soap.decisions[number].operations:
             operation = graph.operations[index]
             done = change.tasks[operation.name]
-            workers = np.array([task.worker for task in done])
-            boxes = np.array([task.box for task in done], np.int64)
-            regions = operation.bound.input_regions(boxes)
             for tensor, use in touched(operation):
                 itemsize = graph.tensors[tensor].itemsize
                 if isinstance(use, int):
                     terms = 1 + max(task.term or 0 for task in done)
                     total += 2 * (terms - 1) * prod(graph.tensors[tensor].shape) * itemsize
                 elif tensor in self._held:
-                    missing = max(_missing(workers, regions[name], self._held[tensor]) for name in use)
-                    total += missing * itemsize
+                    total += self._fetched(operation.bound, use, done, self._held[tensor]) * itemsize
         return total
 
+    def _fetched(
+        self, bound: Bound, names: tuple[str, ...], done: Sequence[Task], held: Sequence[Holding]
+    ) -> int:
+        """Count the elements of a tensor that tasks lack for the parameter of which they lack most."""
+        key = bound, names, id(done), id(held)
+        if key not in self._missing:
+            workers = np.array([task.worker for task in done])
+            regions = bound.input_regions(np.array([task.box for task in done], np.int64))
+            self._missing[key] = max(_lacking(workers, regions[name], held) for name in names)
+        return self._missing[key]
 
-def _missing(workers: Counts, regions: Boxes, held: Sequence[Holding]) -> int:
+
+def _lacking(workers: Counts, regions: Boxes, held: Sequence[Holding]) -> int:
     """Count the elements of regions that workers do not hold."""
     holders = np.array([holding.worker for holding in held])
     there = np.array([holding.region for holding in held], np.int64).reshape(len(held), -1, 2)

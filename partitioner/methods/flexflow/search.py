@@ -16,6 +16,7 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
+from ....simulator.block_cache import BlockCache
 from ....simulator.times import task_times
 from ...plans.plan import Plan
 from ..simulated import SimulatedSearch
@@ -33,18 +34,19 @@ def flexflow(asked: SimulatedSearch) -> Plan:
     drawn = drawables(soap.decisions, asked.workers)
     strategies = Strategies(soap, asked.space)
     times = task_times(asked.graph, asked.machine, asked.workers)
+    cache = BlockCache(asked.graph, asked.machine, asked.workers, times)
     seed = asked.sampling.seed
     first = Random(f"{seed} first")
     starts = [*candidates(strategies).values(), tuple(each.draw(first) for each in drawn)]
     chains = Chains(len(starts), asked.sampling, asked.watch)
     found: list[Visited] = []
     for number, start in enumerate(starts):
-        simulation = simulated(strategies, start, asked.machine, times)
+        simulation = simulated(strategies, start, asked.machine, cache)
         walk = StrategyWalk(simulation, strategies, start, redraw(drawn))
         found.append(chains.run(walk, Random(f"{seed} {number}"))[-1])
     best = min(found, key=lambda each: each.nanoseconds)
     strategy = tuple(each for each in best.state if each is not None)
-    final = simulated(strategies, strategy, asked.machine, times)
+    final = simulated(strategies, strategy, asked.machine, cache)
     return replace(
         strategies.plan(strategy),
         method="flexflow",

@@ -8,8 +8,8 @@ from random import Random
 from typing import NamedTuple
 
 from ....machines.machine import Machine
+from ....simulator.block_cache import BlockCache
 from ....simulator.simulation import Simulation
-from ....simulator.times import TaskTimes
 from .configurations import Configuration, Drawable
 from .strategy import Strategies, Strategy
 
@@ -102,10 +102,10 @@ def redraw(drawn: Sequence[Drawable]) -> Move:
 
 
 def simulated(
-    strategies: Strategies, strategy: Strategy, machine: Machine, times: TaskTimes | None = None
+    strategies: Strategies, strategy: Strategy, machine: Machine, cache: BlockCache | None = None
 ) -> Simulation:
-    """Return the simulation of a strategy."""
+    """Return the simulation of a strategy. `cache` has what other simulations of the graph made."""
     soap, whole = strategies.soap, strategies.whole(strategy)
     return Simulation(
-        soap.graph, machine, soap.workers, whole.tasks, whole.holdings, stops=whole.stops, times=times
+        soap.graph, machine, soap.workers, whole.tasks, whole.holdings, stops=whole.stops, cache=cache
     )

@@ -222,18 +222,18 @@ def test_a_tensor_read_through_two_parameters_is_fetched_once(toy):
 
 
 def test_readers_start_with_themselves_and_go_on_to_the_next_worker():
-    held = [(w, ((w, w + 1),)) for w in range(4)]
+    held = {w: (w, ((w, w + 1),)) for w in range(4)}
     assert [w for w, _ in cover(((0, 4),), held, 2, 4)] == [2, 3, 0, 1]
 
 
 def test_readers_of_replicas_turn_to_different_workers():
-    held = list(enumerate([((0, 4),), ((0, 4),), ((4, 8),), ((4, 8),)]))
+    held = {w: (w, region) for w, region in enumerate([((0, 4),), ((0, 4),), ((4, 8),), ((4, 8),)])}
     assert [cover(((4, 6),), held, reader, 4) for reader in (0, 1)] == [((2, ((4, 6),)),), ((3, ((4, 6),)),)]
     assert cover(((4, 6),), held, 3, 4) == ((3, ((4, 6),)),)
 
 
 def test_overlapping_holders_are_cut_into_disjoint_pieces():
-    held = [(0, ((0, 6), (0, 6))), (1, ((4, 9), (2, 9))), (2, ((0, 9), (0, 9))), None]
+    held = {0: (0, ((0, 6), (0, 6))), 1: (1, ((4, 9), (2, 9))), 2: (2, ((0, 9), (0, 9)))}
     for reader in range(4):
         pieces = cover(((1, 9), (1, 9)), held, reader, 4)
         seen = list(
