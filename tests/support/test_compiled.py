@@ -56,7 +56,7 @@ def test_loops_that_have_run_for_a_while_are_compiled(monkeypatch: pytest.Monkey
 
 
 def test_what_a_plain_loop_calls_is_plain(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lists that loops share would otherwise be copied to and fro."""
+    """Lists that loops share would otherwise be copied both ways."""
     inner = Loop(added.source)
     inner.machine_code()
     seen: list[type] = []
