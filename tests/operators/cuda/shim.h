@@ -2,7 +2,9 @@
 // next barrier, so what one reads before the others wrote it is wrong every time. With a sanitizer they are real
 // threads, so a missing barrier is a data race that it sees.
 #pragma once
+#undef _FORTIFY_SOURCE  // it takes jumps between stacks for mistakes
 #include <math.h>
+#include <setjmp.h>
 #include <string.h>
 #include <ucontext.h>
 
@@ -61,21 +63,35 @@ inline bool shim_together(unsigned blocks, unsigned threads, const std::function
 
 #else
 
+// Contexts enter stacks, and jumps go on there: a change of context would call the operating system each time.
 struct shim_thread {
     ucontext_t context;
+    jmp_buf barrier;
+    bool begun;
     std::unique_ptr<char[]> stack{new char[shim_thread::stack_bytes]};
     bool done;
     static constexpr size_t stack_bytes = 1 << 18;  // apart from the heap, which a deep kernel could reach
 };
-inline ucontext_t shim_scheduler;
+inline jmp_buf shim_scheduler;
 inline std::vector<shim_thread> shim_team;
 inline const std::function<void()>* shim_kernel;
 
-inline void __syncthreads() { swapcontext(&shim_team[threadIdx.x].context, &shim_scheduler); }
+inline void __syncthreads() {
+    if (_setjmp(shim_team[threadIdx.x].barrier) == 0) _longjmp(shim_scheduler, 1);
+}
 
 inline void shim_start() {
     (*shim_kernel)();
     shim_team[threadIdx.x].done = true;
+    _longjmp(shim_scheduler, 1);
+}
+
+// The turn of one thread: up to its next barrier, or to its end.
+inline void shim_turn(shim_thread& one) {
+    if (_setjmp(shim_scheduler) != 0) return;
+    if (one.begun) _longjmp(one.barrier, 1);
+    one.begun = true;
+    setcontext(&one.context);
 }
 
 // One block; false if a barrier was reached by a part of its threads only.
@@ -85,13 +101,13 @@ inline bool shim_block(unsigned threads) {
         getcontext(&one.context);
         one.context.uc_stack.ss_sp = one.stack.get();
         one.context.uc_stack.ss_size = shim_thread::stack_bytes;
-        one.context.uc_link = &shim_scheduler;
-        one.done = false;
+        one.context.uc_link = nullptr;
+        one.begun = one.done = false;
         makecontext(&one.context, shim_start, 0);
     }
     for (unsigned finished = 0; finished == 0;) {
         for (threadIdx.x = 0; threadIdx.x < threads; ++threadIdx.x) {
-            swapcontext(&shim_scheduler, &shim_team[threadIdx.x].context);
+            shim_turn(shim_team[threadIdx.x]);
             finished += shim_team[threadIdx.x].done;
         }
         if (finished != 0 && finished != threads) return false;

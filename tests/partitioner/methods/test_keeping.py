@@ -104,7 +104,7 @@ def test_the_fullest_instant_is_nearly_the_least_of_all_ways(data, draw_graph):
 
 
 @models
-@pytest.mark.parametrize("method", ["recursive", "refine"])
+@pytest.mark.parametrize("method", [pytest.param("recursive", marks=pytest.mark.slow), "refine"])
 def test_limits_are_met(model, options, method):
     graph = tofu.models.get(model, **options).training_graph("adam")
     plan = partition(graph, 4, method, keep=False)
