@@ -15,7 +15,7 @@ NETWORKS = {
 }
 
 
-@pytest.mark.parametrize("model", ["mlp", pytest.param("lenet", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("model", ["lstm", pytest.param("lenet", marks=pytest.mark.slow)])
 def test_the_chain_ends_at_the_optimum(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(optimum, "CHOICES", 4)
     monkeypatch.setattr(optimum, "SECONDS", 30.0)
