@@ -158,9 +158,9 @@ def _compiled(buffers: int) -> ModuleType | None:
     """Return the module of compiled loops; None for fewer than `COMPILED_BUFFERS`, or without numba."""
     if buffers < COMPILED_BUFFERS:
         return None
-    from ..support.compiled import COMPILED
+    from ..support.compiled import compiler
 
-    if not COMPILED:
+    if compiler() is None:
         return None
     from . import offset_loops
 

@@ -17,7 +17,7 @@ __all__ = ["HeldCopy", "Simulation", "Timeline", "check_timeline", "operation_se
 
 
 def __getattr__(name: str) -> Any:
-    """Import `Simulation` when it is first used, and with it numba."""
+    """Import `Simulation` when it is first used: most commands do not need it."""
     if name != "Simulation":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from .simulation import Simulation

@@ -21,7 +21,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 COMPILED: bool = find_spec("numba") is not None
-"""Whether loops may be compiled. If so, they take arrays."""
+"""Whether loops may be compiled. If so, they take arrays. `compiler` says whether they can be."""
 
 PATIENCE_SECONDS = 0.3
 """A loop that has run for so long in plain Python is compiled."""
@@ -68,20 +68,31 @@ class Loop(Generic[P, R]):
 
 
 def machine_code(loop: Callable[P, R]) -> Callable[P, R]:
-    """Compile a loop at its first call, if it has no other form. The result is kept for later processes."""
-    compiler = _compiler()
+    """Compile a loop at its first call, and keep the result for later processes.
+
+    Without a compiler it stays as it is.
+    """
+    compile_ = compiler()
+    if compile_ is None:
+        return loop
     try:
-        found: Callable[P, R] = compiler(cache=True, no_cfunc_wrapper=True)(loop)
+        found: Callable[P, R] = compile_(cache=True, no_cfunc_wrapper=True)(loop)
     except RuntimeError:  # no folder to keep it in
-        found = compiler(no_cfunc_wrapper=True)(loop)
+        found = compile_(no_cfunc_wrapper=True)(loop)
     return found
 
 
 @cache
-def _compiler() -> Any:
-    """Return numba's compiler, which from then on takes loops that call each other."""
-    from numba import njit, types
-    from numba.extending import typeof_impl
+def compiler() -> Any:
+    """Return numba's compiler, which from then on takes loops that call each other.
+
+    It is None if numba is not installed, or refuses this version of Python or NumPy.
+    """
+    try:
+        from numba import njit, types
+        from numba.extending import typeof_impl
+    except ImportError:
+        return None
 
     @typeof_impl.register(Loop)
     def _type_of(loop: Loop[..., Any], _context: Any) -> Any:

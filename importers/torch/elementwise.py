@@ -171,9 +171,12 @@ def celu(call: AtenCall) -> TensorValue:
     return elementwise(call, body, call.operand("self"), call.get("alpha", 1))
 
 
+LEAKY = "where({0} > 0, {0}, {1} * {0})"
+"""A number, times a slope if it is negative."""
+
+
 def leaky_relu(call: AtenCall) -> TensorValue:
-    body = "where({0} > 0, {0}, {1} * {0})"
-    return elementwise(call, body, call.operand("self"), call.get("negative_slope", 0.01))
+    return elementwise(call, LEAKY, call.operand("self"), call.get("negative_slope", 0.01))
 
 
 def random_leaky_relu(call: AtenCall) -> Sequence[TensorValue | None]:
@@ -181,7 +184,7 @@ def random_leaky_relu(call: AtenCall) -> Sequence[TensorValue | None]:
     if call.get("training", False):
         raise UnsupportedCallError(f"{call.target} in training, which draws slopes")
     slope = (call.get("lower", 1 / 8) + call.get("upper", 1 / 3)) / 2
-    return [elementwise(call, "where({0} > 0, {0}, {1} * {0})", call.operand("self"), slope), None]
+    return [elementwise(call, LEAKY, call.operand("self"), slope), None]
 
 
 def prelu(call: AtenCall) -> TensorValue:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ...analyzer.indices.region import Shape
@@ -29,7 +30,7 @@ def gather(call: AtenCall) -> TensorValue:
     return call.described({"data": data, "index": index}, text)
 
 
-def from_front(call: AtenCall, index: Any, extent: int, number: int) -> TensorValue:
+def _from_front(call: AtenCall, index: Any, extent: int, number: int) -> TensorValue:
     """Return places counted from the front. Places that are constants are counted so by PyTorch."""
     if not isinstance(index, TensorValue):
         if "bool" in str(index.dtype):
@@ -41,35 +42,65 @@ def from_front(call: AtenCall, index: Any, extent: int, number: int) -> TensorVa
     return elementwise(call, body, index, shape=index.shape, kind="int", step=f"index{number}")
 
 
+@dataclass(frozen=True, slots=True)
+class IndexedPlaces:
+    """Places in some dimensions of a tensor, which tensors hold that are broadcast against each other."""
+
+    tensors: Mapping[str, TensorValue]
+    """The tensors that hold them, by name."""
+
+    common: Shape
+    """Their shape, broadcast."""
+
+    rows: Sequence[str]
+    """The variables of that shape."""
+
+    picked: Mapping[int, str]
+    """By the number of such a dimension, the place in it."""
+
+    before: Sequence[int]
+    """The other dimensions that come before those of the common shape."""
+
+    after: Sequence[int]
+    """The other dimensions that come after them."""
+
+    @classmethod
+    def of(cls, call: AtenCall, data: TensorValue) -> IndexedPlaces:
+        """Return the places that the `indices` of a call hold."""
+        given = call.get("indices")
+        axes = [axis for axis, each in enumerate(given) if each is not None]
+        places = {axis: _from_front(call, given[axis], data.shape[axis], axis) for axis in axes}
+        common: Shape = ()
+        for tensor in places.values():
+            common = _broadcast(common, tensor.shape)
+        rows = variables(len(common), "k")
+        first = axes[0] if axes[-1] - axes[0] == len(axes) - 1 else 0
+        rest = [axis for axis in range(data.rank) if axis not in places]
+        return cls(
+            {f"index{axis}": tensor for axis, tensor in places.items()},
+            common,
+            rows,
+            {axis: stretched(f"index{axis}", places[axis].shape, common, rows) for axis in axes},
+            [axis for axis in rest if axis < first],
+            [axis for axis in rest if axis >= first],
+        )
+
+
 def index(call: AtenCall) -> TensorValue:
     """Index dimensions by tensors, which are broadcast against each other."""
-    data, given = call.tensor("self"), call.get("indices")
-    picked = [axis for axis, each in enumerate(given) if each is not None]
-    places = {axis: from_front(call, given[axis], data.shape[axis], axis) for axis in picked}
-    common: Shape = ()
-    for tensor in places.values():
-        common = broadcast(common, tensor.shape)
-    rows = variables(len(common), "k")
-    names = variables(data.rank)
-    together = picked[-1] - picked[0] == len(picked) - 1
-    first = picked[0] if together else 0
-    rest = [axis for axis in range(data.rank) if axis not in picked]
-    before, after = [axis for axis in rest if axis < first], [axis for axis in rest if axis >= first]
-    binders = [names[axis] for axis in before], [names[axis] for axis in after]
-    tensors = {"data": data} | {f"index{axis}": tensor for axis, tensor in places.items()}
-    indices = [
-        stretched(f"index{axis}", places[axis].shape, common, rows) if axis in places else names[axis]
-        for axis in range(data.rank)
+    data = call.tensor("self")
+    places, names = IndexedPlaces.of(call, data), variables(data.rank)
+    indices = [places.picked.get(axis, name) for axis, name in enumerate(names)]
+    binders = [
+        *(names[axis] for axis in places.before),
+        *(f"{row}={extent}" for row, extent in zip(places.rows, places.common, strict=True)),
+        *(names[axis] for axis in places.after),
     ]
-    all_binders = [
-        *binders[0],
-        *(f"{row}={extent}" for row, extent in zip(rows, common, strict=True)),
-        *binders[1],
-    ]
-    return call.described(tensors, f"lambda {', '.join(all_binders) or 'one=1'}: {at('data', indices)}")
+    text = f"lambda {', '.join(binders) or 'one=1'}: {at('data', indices)}"
+    return call.described({"data": data, **places.tensors}, text)
 
 
-def broadcast(left: Shape, right: Shape) -> Shape:
+def _broadcast(left: Shape, right: Shape) -> Shape:
     rank = max(len(left), len(right))
     widened = [(1,) * (rank - len(shape)) + shape for shape in (left, right)]
     return tuple(max(pair) for pair in zip(*widened, strict=True))

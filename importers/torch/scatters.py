@@ -24,7 +24,7 @@ from .call import (
     variables,
 )
 from .converter import Converter
-from .picking import broadcast, from_front
+from .picking import IndexedPlaces
 
 REDUCERS = {"sum": ("Sum", "0"), "prod": ("Prod", "1"), "amax": ("Max", "-inf"), "amin": ("Min", "inf")}
 """By the name of a reduction, that of TDL and its value for nothing."""
@@ -118,28 +118,17 @@ def index_put(call: AtenCall) -> TensorValue:
     data, given = call.tensor("self"), call.get("indices")
     if len(given) == 1 and given[0] is not None and _is_mask(given[0]):
         return _masked(call, data, call.as_tensor(given[0]))
-    picked = [axis for axis, each in enumerate(given) if each is not None]
-    places = {axis: from_front(call, given[axis], data.shape[axis], axis) for axis in picked}
-    common: tuple[int, ...] = ()
-    for tensor in places.values():
-        common = broadcast(common, tensor.shape)
-    rows, names = variables(len(common), "k"), variables(data.rank)
-    together = picked[-1] - picked[0] == len(picked) - 1
-    first = picked[0] if together else 0
-    rest = [axis for axis in range(data.rank) if axis not in picked]
-    before = [names[axis] for axis in rest if axis < first]
-    whole = [*before, *rows, *(names[axis] for axis in rest if axis >= first)]
-    extents = {**{names[axis]: data.shape[axis] for axis in rest}, **dict(zip(rows, common, strict=True))}
-    source = call.operand("values")
+    places, names = IndexedPlaces.of(call, data), variables(data.rank)
+    before, after = ([names[axis] for axis in axes] for axes in (places.before, places.after))
+    shape = (*(data.shape[axis] for axis in places.before), *places.common)
+    shape += tuple(data.shape[axis] for axis in places.after)
+    source, tensors = call.operand("values"), dict(places.tensors)
     value = literal(source) if not isinstance(source, TensorValue) else ""
-    tensors = {f"index{axis}": tensor for axis, tensor in places.items()}
     if isinstance(source, TensorValue):
         tensors["source"] = source
-        value = stretched("source", source.shape, tuple(extents[name] for name in whole), whole)
-    hits = [
-        f"{stretched(f'index{axis}', places[axis].shape, common, rows)} == {names[axis]}" for axis in picked
-    ]
-    writes = ScatteredWrites(bound(rows, common), " and ".join(hits), value)
+        value = stretched("source", source.shape, shape, [*before, *places.rows, *after])
+    hits = [f"{place} == {names[axis]}" for axis, place in places.picked.items()]
+    writes = ScatteredWrites(bound(places.rows, places.common), " and ".join(hits), value)
     return _written(call, data, tensors, writes, "sum" if call.get("accumulate", False) else None)
 
 

@@ -1,4 +1,4 @@
-"""Methods that simulate, imported when they run: the simulator's loops import numba, which takes time."""
+"""Methods that simulate, imported when they run: other searches need none of their modules."""
 
 from __future__ import annotations
 

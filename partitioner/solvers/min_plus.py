@@ -36,9 +36,9 @@ def compiled_loops(sums: int) -> Any:
     """Return the module of compiled loops; None for fewer than `COMPILED_SUMS`, or without numba."""
     if sums < COMPILED_SUMS:
         return None
-    from ...support.compiled import COMPILED
+    from ...support.compiled import compiler
 
-    if not COMPILED:
+    if compiler() is None:
         return None
     from . import min_plus_loops
 

@@ -194,12 +194,12 @@ def combined(tables: Sequence[Runs], shape: tuple[int, ...], axis: int) -> Runs:
 
     The first table has one point for every entry if there are three. Tables have as many axes as `shape`.
     """
-    from ...support.compiled import COMPILED
+    from ...support.compiled import compiler
 
     left = (*shape[:axis], *shape[axis + 1 :])
     factors = [(table, *_walk(table.shape, axis, left)) for table in tables]
     factors += [(NOTHING, np.zeros(math.prod(left), np.int64), 0)] * (3 - len(factors))
-    if COMPILED:
+    if compiler() is not None:
         from .run_loops import merged
 
         arguments: list[Any] = []

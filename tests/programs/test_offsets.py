@@ -15,7 +15,6 @@ from tofu.programs.offsets import (
     live_sizes,
     place,
 )
-from tofu.support import compiled as support
 
 Method = Callable[[Integers, Integers, Integers], tuple[Integers, int]]
 
@@ -49,7 +48,6 @@ def test_compiled_loops_place_buffers_alike(method: Method, items: list[tuple[in
     expected = method(sizes, births, births + lengths)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(of_buffers, "COMPILED_BUFFERS", 0)
-        patch.setattr(support, "PATIENCE_SECONDS", -1)
         found = method(sizes, births, births + lengths)
     assert found[0].tolist() == expected[0].tolist()
     assert found[1] == expected[1]

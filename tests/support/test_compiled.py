@@ -77,6 +77,19 @@ def test_numbers_are_counted_in_tuples_as_well() -> None:
     assert support._count((np.zeros((2, 3)), (np.zeros(4), (np.zeros(1), 7)), 5)) == 11
 
 
+def test_loops_stay_plain_if_numba_refuses_to_be_imported() -> None:
+    script = """
+import sys
+from tofu.support import compiled
+sys.modules["numba"] = None  # importing it raises ImportError, as a version of NumPy that is too new does
+compiled.PATIENCE_SECONDS = -1
+assert compiled.COMPILED
+assert compiled.compiler() is None
+assert compiled.zeros(3).tolist() == [0, 0, 0]
+"""
+    subprocess.run([sys.executable, "-c", script], cwd=Path(__file__).parents[2], check=True)
+
+
 def test_short_loops_do_not_import_numba() -> None:
     script = """
 import sys

@@ -16,7 +16,6 @@ from tofu.partitioner.solvers.message_passing import MessagePassing
 from tofu.partitioner.solvers.min_plus import MIN_PLUS, compiled_loops, least_differences
 from tofu.partitioner.solvers.pairwise import core
 from tofu.partitioner.solvers.semiring import project_in_pieces
-from tofu.support import compiled
 
 from .problems import pairwise_tables
 
@@ -30,7 +29,6 @@ def _compiled():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(min_plus, "COMPILED_SUMS", 1)
         patch.setattr(min_plus, "IMPORTED_SUMS", 1)
-        patch.setattr(compiled, "PATIENCE_SECONDS", -1)
         yield
 
 
@@ -46,8 +44,6 @@ def test_single_passes_import_numba_only_for_large_tables():
 import sys
 import numpy as np
 from tofu.partitioner.solvers import min_plus
-from tofu.support import compiled
-compiled.PATIENCE_SECONDS = -1
 min_plus.COMPILED_SUMS, min_plus.IMPORTED_SUMS, min_plus.PIECE_ENTRIES = 8, 64, 1
 tables = [np.arange(9).reshape(1, 3, 3), np.arange(9).reshape(3, 3, 1)]
 min_plus.MIN_PLUS.project(tables, 1)
