@@ -398,6 +398,10 @@ def needs_of(graph: Graph, withheld: tuple[int, ...] = ()) -> Needs:
     return Needs(arena, workspace, partial(scratch.alone_bytes, graph), withheld)
 
 
+INCLUDED = "the workspace of their kernels included"
+"""The part of proven sizes of memory that messages on tensors do not show."""
+
+
 def refusal(graph: Graph, found: Fitting, limit: Limit) -> str | None:
     """Return why a plan does not fit, and what is proven of the plans of its space; None if it fits."""
     limits = worker_limits(limit, found.plan.workers)
@@ -412,10 +416,10 @@ def refusal(graph: Graph, found: Fitting, limit: Limit) -> str | None:
         return None
     space, least = replace(found.plan.space, memory_bytes=None), found.least_bytes
     if least > max(limits):
-        return f"{refused}; plans that {space} need at least {least:,} bytes (proven)"
+        return f"{refused}; plans that {space} need at least {least:,} bytes (proven), {INCLUDED}"
     return (
         f"{refused}; no plan was found that fits, but it is only proven that plans that {space} need at "
-        f"least {least:,} bytes"
+        f"least {least:,} bytes, {INCLUDED}"
     )
 
 
