@@ -3,17 +3,19 @@
     variables    for every class of operations and of tensors, one of the choices that some plan makes for it
     objectives   time(x)    the sum of the objective's tables, such as `step-time`
                  memory(x)  the bytes live on all workers while one operation computes, see `LiveBytes`
-    result       plans at the points of the frontier of both sums (TensorOpt, definition 1)
+    result       plans at points of the frontier of both sums (TensorOpt, definition 1)
 
 If the classes have few choices, all are considered. The frontier is that of these sums: the time of a
-simulated iteration, and arenas, are to be found for its plans. A plan that is best by these may have sums
-that are not. So if there are few plans in all, the result is every plan. Implemented in: `recombined`
-(plans), `_assignments` (all of them, or `solvers.frontier`).
+simulated iteration, and arenas, are to be found for its plans. If tables have too many points, the result is
+the points that are least in a weighted sum of both. A plan that is best by simulated times may have sums that
+are not. So if there are few plans in all, the result is every plan. Implemented in: `recombined` (plans),
+`_assignments` (all of them, or `solvers.frontier`, or `solvers.supported`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
@@ -32,11 +34,12 @@ from ..problem.unpriced import Unpriced
 from ..solvers.elimination import CostTable, WidthError
 from ..solvers.frontier import least_frontier
 from ..solvers.pair_table import PairTable
+from ..solvers.supported import supports
 from .method import Method
 from .search import plan_of
 
-POINTS = 16
-"""The number of points that are kept of an entry of a table, and so of plans."""
+LINES = 64
+"""The number of weighted sums if the frontier has too many points."""
 
 FEW = 24
 """All choices are considered if no class has more."""
@@ -44,8 +47,11 @@ FEW = 24
 EVERY = 1 << 10
 """All plans are yielded if there are no more of these choices."""
 
+POINTS_LIMIT = 1 << 10
+"""The largest number of points of a table of which the whole frontier is found."""
+
 TABLE_LIMIT = 1 << 22
-"""The largest number of entries, and of points, of a table."""
+"""The largest number of entries of a table of weighted sums."""
 
 
 def recombined(problem: Problem, workers: int, plans: Sequence[Plan], method: Method) -> Iterator[Plan]:
@@ -75,7 +81,8 @@ def _assignments(
 ) -> Iterator[tuple[int, Sequence[int]]]:
     """Yield times and assignments: all if they are few, or else those at the frontier.
 
-    Memory is that of the operation at which `typical` choices hold most.
+    If the frontier has too many points, those that are least in a weighted sum are yielded. Memory is that of
+    the operation at which `typical` choices hold most.
     """
     domains, times = factor_graph(problem, operators, tensors)
     if prod(domains) <= EVERY:
@@ -92,12 +99,13 @@ def _assignments(
         buffer_prices=live.buffer_prices({fullest: Fraction(1)}, workers),
     )
     pairs = with_memory(times, factor_graph(held, operators, tensors)[1])
-    try:
-        found = least_frontier(domains, pairs, points_limit=POINTS, table_limit=TABLE_LIMIT)
-    except WidthError:
+    with suppress(WidthError):
+        found = least_frontier(domains, pairs, table_limit=POINTS_LIMIT)
+        yield from ((time, found.assignment(point)) for point, (time, _) in enumerate(found.points.tolist()))
         return
-    for point, (time, _) in enumerate(found.points.tolist()):
-        yield time, found.assignment(point)
+    with suppress(WidthError):
+        known = supports(domains, pairs, LINES, TABLE_LIMIT)
+        yield from ((time, assignment) for (time, _), assignment in known.assignments.items())
 
 
 def with_memory(times: Sequence[CostTable], memory: Sequence[CostTable]) -> list[PairTable]:
