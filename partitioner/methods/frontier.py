@@ -27,6 +27,7 @@ from ...dataflow.recompute import recomputed
 from ...errors import PlanError
 from ...machines.machine import Machine
 from ...simulator.times import TaskTimes
+from ...support.at_once import at_once
 from ...support.notebook_display import NotebookDisplay
 from ..plans.plan import Plan
 from ..plans.space import Space
@@ -182,12 +183,10 @@ def find_frontier(
             f"no plan is searched within {memory:,} bytes: every plan in steps needs at least {least:,} "
             f"(proven)"
         )
-    every: dict[int, _Tried] = {}
-    for segments, variant in variants.items():
-        every[segments] = tried = _Tried(variant, workers, machine, segments, measures)
-        tried.search(search, space)
-        if segments == 1 and space == WHOLE:
-            tried.baselines()
+    every = {each: _Tried(variants[each], workers, machine, each, measures) for each in variants}
+    calls = [partial(tried.searched, search, space) for tried in every.values()]
+    for tried, found in zip(every.values(), at_once(calls), strict=True):
+        tried.points = found
     points = _unbeaten_of(every)
     if space.keep:
         for number in {place * (len(points) - 1) // (HOPPED - 1) for place in range(HOPPED)}:
@@ -242,7 +241,14 @@ class _Tried:
         self._numbers: dict[Hashable, int] = {}
         """The numbers of the forms and layouts of plans."""
 
-    def search(self, method: Method, space: Space) -> None:
+    def searched(self, method: Method, space: Space) -> list[FrontierPoint]:
+        """Try plans of searches, and the baselines of the graph itself in the whole space; return all."""
+        self._search(method, space)
+        if self._segments == 1 and space == WHOLE:
+            self._baselines()
+        return self.points
+
+    def _search(self, method: Method, space: Space) -> None:
         """Try plans of searches; if activations are computed again, only of those for the step time."""
         chosen = partial(SearchSettings, method, feed=space.feed)
         timed = chosen(machine=self._machine, objective="step-time", replicate=space.replicate)
@@ -255,7 +261,7 @@ class _Tried:
         for plan in recombined(problem, self._workers, plans, method):
             self._arena(replace(plan, space=timed.space()))
 
-    def baselines(self) -> None:
+    def _baselines(self) -> None:
         """Try the methods that make whole plans."""
         for each in every_method().values():
             if each.composes:
