@@ -43,7 +43,7 @@ def nested_concatenations(symbol: Symbol) -> Symbol:
         inputs = tuple([_replaced(entry, made) for entry in node.inputs])
         made[node] = node if inputs == node.inputs else replace(node, inputs=inputs)
         if node.operator is concatenation:
-            beginning = beginnings.setdefault(node.attributes["dim"], _Beginning())
+            beginning = beginnings.setdefault(node.attributes.integer("dim"), _Beginning())
             made[node] = _nested(made[node], beginning)
     return Symbol([_replaced(head, made) for head in symbol.heads])
 
@@ -68,5 +68,5 @@ def _joined(node: Node, earlier: Entry, count: int) -> Node:
     """Return the concatenation of an earlier result, instead of the first `count` inputs, and the others."""
     given = [Symbol([entry]) for entry in (earlier, *node.inputs[count:])]
     with NameScope():
-        (found,) = apply(CONCATENATION, *given, name=node.name, dim=node.attributes["dim"]).heads
+        (found,) = apply(CONCATENATION, *given, name=node.name, dim=node.attributes.integer("dim")).heads
     return replace(found.node, place=node.place)
