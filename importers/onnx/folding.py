@@ -16,6 +16,9 @@ from .operand import Array, OnnxOperand, UnsupportedNodeError, constant
 MOST_FOLDED = 1 << 26
 """A constant that would have more elements is refused."""
 
+FOLDED_AT_ONCE = 1 << 14
+"""Computing this many elements takes as long as about one node."""
+
 Fold = Callable[..., Any]
 """Computes a node's output, or the list of its outputs, from the node and the arrays of its inputs."""
 
@@ -118,6 +121,11 @@ def _nonzero(node: OnnxNode, data: Array) -> Array:
 def _tile(node: OnnxNode, data: Array, times: Array) -> Array:
     _check(data.size * prod(_extents(times)))
     return np.tile(data, times)
+
+
+def _concatenated(node: OnnxNode, *arrays: Array) -> Array:
+    _check(sum(each.size for each in arrays))
+    return np.concatenate(arrays, node.integer("axis", 0))
 
 
 def _expand(node: OnnxNode, data: Array, shape: Array) -> Array:
@@ -227,7 +235,7 @@ FOLDS: Mapping[str, Fold] = {
     **ELEMENTWISE,
     "Identity": lambda node, data: data,
     "Cast": _cast,
-    "Concat": lambda node, *arrays: np.concatenate(arrays, node.integer("axis", 0)),
+    "Concat": _concatenated,
     "Transpose": lambda node, data: np.transpose(data, node.integers("perm", None) or None),
     "Reshape": _reshape,
     "Unsqueeze": _unsqueeze,

@@ -19,14 +19,23 @@ from ...dataflow.symbol.compose import variable
 from ...errors import GraphError, TofuError
 from ...operators.operator import Operator
 from ...support.checked_argument import path_of
+from ..nested_concatenations import nested_concatenations
 from . import control, elementwise, layers, moves, picking, recurrent, reductions, resizing
 from .compose import outputs
-from .folding import FOLDS, fold
+from .folding import FOLDED_AT_ONCE, FOLDS, fold
 from .functions import functions_of, is_spelled_out, sizes_of, spelled_out
 from .graph import called, check_known, check_versions, escaped, kind_of, opset, ordered, read_model, reads
 from .inputs import input_shapes
 from .node import Adapter, OnnxNode
-from .operand import Array, Constants, OnnxOperand, UnknownValueError, UnsupportedNodeError, constant
+from .operand import (
+    ANALYSED_ANEW,
+    Array,
+    Constants,
+    OnnxOperand,
+    UnknownValueError,
+    UnsupportedNodeError,
+    constant,
+)
 from .section import Section, parted
 from .tensors import element_type, read_tensor
 
@@ -50,7 +59,10 @@ WHOLE = frozenset({"ArgMax", "ArgMin", "Shape", "Size"})
 """Kinds of nodes whose outputs are whole numbers."""
 
 MOST_UNROLLED = 1 << 16
-"""A model whose loops and functions make more nodes than this, together, is refused."""
+"""A model whose loops and functions make more nodes than this, together, is refused. Nodes count in the file
+or in the symbol, whichever are more. Those that differ from all before, and those that compute large
+constants, count for several.
+"""
 
 NO_OPERATORS: Mapping[str, Operator] = {}
 NO_SHAPES: Mapping[str, Sequence[int]] = {}
@@ -158,7 +170,7 @@ class _Importer:
                 if last[name] == index and name not in kept:
                     self.values.pop(name, None)
         heads = [self.constants.symbol(self.values[each.name]).heads[0] for each in self.graph.output]
-        symbol = Symbol(heads)
+        symbol = nested_concatenations(Symbol(heads))
         variables = {*symbol.list_arguments(), *symbol.list_auxiliary_states()}
         fed = {name: shape for name, shape in inputs.items() if name in variables}
         return ImportedModel(symbol, self.constants.values(symbol), fed)
@@ -216,17 +228,21 @@ class _Importer:
         """Raise GraphError if loops and functions make too many nodes, with a number of further ones."""
         if self.unrolled + more > MOST_UNROLLED:
             raise GraphError(
-                f"loops and functions make more than {MOST_UNROLLED:,} nodes; export the model with fewer "
-                "steps, or with operators for the whole sequence"
+                f"loops and functions make more than {MOST_UNROLLED:,} nodes, or "
+                f"{MOST_UNROLLED // ANALYSED_ANEW:,} that differ in shapes or numbers; export the model with "
+                "fewer steps, or with operators for the whole sequence"
             )
 
     def unroll(self, nodes: Sequence[Any], place: str) -> None:
         """Make the outputs of nodes inside a node, below a place."""
         around, self.place = self.place, place
+        before, effort = self.unrolled, self.constants.effort
         self.unrolled += 1 + len(nodes)
         self.limit(0)
         for node in nodes:
             self.node(node)
+            self.unrolled = max(self.unrolled, before + self.constants.effort - effort)
+            self.limit(0)
         self.place = around
 
     def node(self, proto: Any) -> None:
@@ -249,6 +265,7 @@ class _Importer:
         node = self.read(proto)
         folded = fold(node)
         if folded is not None:
+            self.constants.effort += sum(each.size for each in (*node.given, *folded)) // FOLDED_AT_ONCE
             return [replace(each, name=name) for each in folded]
         if kind_of(proto) in FOLDS and kind_of(proto) not in self.adapters:
             named = zip(node.names, node.inputs, strict=True)

@@ -27,6 +27,9 @@ Array = npt.NDArray[Any]
 MOST_ELEMENTS = 1 << 40
 """A tensor that claims more elements than this is refused: no machine trains it."""
 
+ANALYSED_ANEW = 16
+"""An operator with shapes and attributes that are new takes as long as about this many others."""
+
 FIXED = "0"
 """The learning rate multiplier of constants."""
 
@@ -127,6 +130,8 @@ class Constants(Scope):
         super().__init__()
         self.names = names
         self.prefix = ""
+        self.effort = 0
+        """The number of nodes that were made, with `ANALYSED_ANEW` more for each that was analysed."""
         self._inferred: dict[tuple[object, ...], Any] = {}
         self._reserved: set[str] = set()
         self._made: set[Node] = set()
@@ -151,6 +156,7 @@ class Constants(Scope):
         """Return the shapes of an operator's outputs, inferred once for equal inputs."""
         key = (id(operator), attributes, tuple(given.values()))
         if key not in self._inferred:
+            self.effort += ANALYSED_ANEW
             self._inferred[key] = operator.infer(attributes, given)
         return self._inferred[key]
 
@@ -181,6 +187,7 @@ class Constants(Scope):
     def made(self, node: Node) -> None:
         """Note a node that was made for the node of the file."""
         self._made.add(node)
+        self.effort += 1
 
     def named(self, operands: Sequence[OnnxOperand], name: str) -> list[OnnxOperand]:
         """Return outputs of which the first has the name of the file's node, if it was made for it."""

@@ -351,6 +351,7 @@ VIEWS = (
     "squeeze",
     "unsqueeze",
     "view_as",
+    "reshape_as",
     "_reshape_copy",
 )
 

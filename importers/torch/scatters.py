@@ -49,6 +49,9 @@ class ScatteredWrites:
     value: str
     """The value that is written."""
 
+    axes: tuple[int, ...]
+    """The dimensions of the element that `hit` depends on."""
+
     def reduced(self, reducer: str, neutral: str) -> str:
         return f"{reducer}(lambda {self.binders}: where({self.hit}, {self.value}, {neutral}))"
 
@@ -68,8 +71,10 @@ def _written(
     names = variables(data.rank)
     own, binders = at("data", names), bound(names, data.shape)
     given = {"data": data, **tensors}
-    here = at("count", names)
-    stages = [f"count = lambda {binders}: {writes.count()}"]
+    counted = [names[axis] for axis in writes.axes]
+    here = at("count", counted)
+    counts = bound(counted, [data.shape[axis] for axis in writes.axes])
+    stages = [f"count = lambda {counts}: {writes.count()}"]
     if reduction in (None, "mean"):
         stages.append(f"total = lambda {binders}: {writes.reduced('Sum', '0')}")
         total = at("total", names)
@@ -104,7 +109,8 @@ def scatter(call: AtenCall) -> TensorValue:
         tensors["source"] = source
         larger = any(source.shape[d] < data.shape[d] for d in range(data.rank) if d != axis)
         value = f"pad({value}, 0)" if shorter and larger else value
-    writes = ScatteredWrites(f"k={index.shape[axis]}", f"{place} == {names[axis]}", value)
+    axes = tuple(range(data.rank))
+    writes = ScatteredWrites(f"k={index.shape[axis]}", f"{place} == {names[axis]}", value, axes)
     reduction = call.get("reduce")
     if call.target.startswith("aten.scatter_add"):
         reduction = "sum"
@@ -128,7 +134,8 @@ def index_put(call: AtenCall) -> TensorValue:
         tensors["source"] = source
         value = stretched("source", source.shape, shape, [*before, *places.rows, *after])
     hits = [f"{place} == {names[axis]}" for axis, place in places.picked.items()]
-    writes = ScatteredWrites(bound(places.rows, places.common), " and ".join(hits), value)
+    axes = tuple(sorted(places.picked))
+    writes = ScatteredWrites(bound(places.rows, places.common), " and ".join(hits), value, axes)
     return _written(call, data, tensors, writes, "sum" if call.get("accumulate", False) else None)
 
 

@@ -180,9 +180,39 @@ def test_a_loop_in_a_loop_sees_the_names_around_it_and_has_its_weights_once() ->
 def test_a_loop_of_a_billion_steps_is_refused_at_once() -> None:
     for outer, inner in ((10**9, 1), (1, 2**62), (10**9, 0)):
         with pytest.raises(
-            GraphError, match="loops and functions make more than 65,536 nodes; export the model with fewer"
+            GraphError, match="loops and functions make more than 65,536 nodes, or 4,096 that differ"
         ):
             tofu.from_onnx(_nested(outer, inner))
+
+
+GROWS = (helper.make_node("Concat", ["s", "s"], ["t"], axis=0),)
+COMPUTES = (
+    helper.make_node("Expand", ["i", "size"], ["large"]),
+    helper.make_node("ReduceMax", ["large"], ["most"], keepdims=0),
+    helper.make_node("Sub", ["most", "most"], ["zero"]),
+    helper.make_node("Cast", ["zero"], ["added"], to=TensorProto.FLOAT),
+    helper.make_node("Add", ["s", "added"], ["t"], name="add"),
+)
+
+
+@pytest.mark.parametrize("steps", ["", "steps"], ids=["without end", "40 steps"])
+@pytest.mark.parametrize(
+    ("nodes", "size"), [(COMPUTES, 1), (GROWS, 1), (COMPUTES, 1 << 18)], ids=["small", "shapes", "constants"]
+)
+def test_new_shapes_and_large_constants_count_as_several_nodes(
+    nodes: Sequence[Any], size: int, steps: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tofu.importers.onnx.importer.MOST_UNROLLED", 512)
+    given = [_value("i", dtype=TensorProto.INT64), _value("c", dtype=TensorProto.BOOL), _value("s", 2)]
+    body = helper.make_graph(nodes, "body", given, [_value("c", dtype=TensorProto.BOOL), _value("t", 2)])
+    loop = helper.make_node("Loop", [steps, "true", "x"], ["y"], name="loop", body=body)
+    kept = [_number("true", True, np.bool_), _number("size", [size]), _number("steps", 40)]
+    model = _model([loop], [_value("y", 2)], kept, [_value("x", 2)])
+    if steps and nodes is COMPUTES and size == 1:
+        assert "loop.39.add" in {node.name for node in tofu.from_onnx(model)[0].nodes}
+        return
+    with pytest.raises(GraphError, match="loops and functions make more than 512 nodes, or 32 that differ"):
+        tofu.from_onnx(model)
 
 
 def _scan(**attributes: Any) -> Any:

@@ -70,6 +70,17 @@ def test_nodes_of_one_name_get_numbers() -> None:
     assert [node.name for node in symbol.nodes] == ["data", "act", "act:2"]
 
 
+def test_concatenations_read_those_that_they_begin_with() -> None:
+    writer = Writer()
+    pair = writer.node("Concat", "data", "other", axis=1, name="pair")
+    three = writer.node("Concat", "data", "other", writer.node("Relu", pair), axis=1, name="three")
+    model = writer.model(three, data=[2, 3], other=[2, 3]).SerializeToString()
+    symbol, _ = tofu.from_onnx(model)
+    (last,) = [node for node in symbol.nodes if node.name == "three"]
+    assert last.inputs[0].node.name == "pair"
+    assert len(last.inputs) == 2
+
+
 def test_nodes_may_stand_in_any_order() -> None:
     model = MODELS["mlp"]()
     nodes = list(model.graph.node)[::-1]

@@ -245,6 +245,7 @@ def test_of_dimensions(name: str, function: Callable[[Any], Any]) -> None:
 MOVES: list[tuple[str, Callable[[Any], Any]]] = [
     ("view", lambda x: x.view(6, 4)),
     ("view inferred", lambda x: x.view(2, -1)),
+    ("reshape_as", lambda x: x.reshape_as(torch.zeros(6, 4))),
     ("reshape across", lambda x: x.reshape(4, 6)),
     ("reshape to a number", lambda x: x.sum().reshape(1, 1)),
     ("flatten", lambda x: x.flatten(1)),

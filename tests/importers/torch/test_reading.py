@@ -45,6 +45,26 @@ def test_tied_tensors_are_one_variable_under_the_first_name() -> None:
     assert "head.weight" not in parameters
 
 
+class DenseBlock(nn.Module):
+    """Layers that each read the results of all earlier ones."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(3 + 2 * number, 2) for number in range(4)])
+
+    def forward(self, x: Any) -> Any:
+        results = [x]
+        for layer in self.layers:
+            results.append(torch.tanh(layer(torch.cat(results, -1))))
+        return torch.cat(results, -1)
+
+
+def test_concatenations_read_those_that_they_begin_with() -> None:
+    symbol, _ = require_agreement(DenseBlock(), normal(4, 3), workers=(1, 2))
+    joined = [node for node in symbol.nodes if node.operator is not None and node.operator.name == "Concat"]
+    assert [len(node.inputs) for node in joined] == [2] * 4
+
+
 def test_constants_are_variables_once_and_are_not_trained() -> None:
     module = Llama()
     symbol, parameters = tofu.from_torch(module, (normal(2, 6, 16),))
