@@ -203,6 +203,9 @@ class _Tasks:
     terms: int
     """The number of partial results; 1 if the outputs are only concatenated."""
 
+    apart: bool
+    """Whether no two of them are of one worker."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Holdings:
@@ -238,6 +241,7 @@ class PartCounts:
                     for boxes in bound.output_regions(parts.boxes)
                 ]),
                 parts.terms,
+                len(np.unique(parts.workers)) == len(parts.workers),
             )  # fmt: skip
         return found
 
@@ -273,10 +277,12 @@ def _moved_parts(tasks: _Tasks, held: _Holdings, use: Use) -> int:
     reads, terms = [tasks.inputs[name] for name in use], held.parts.terms
     workers = tasks.workers * terms + (tasks.read if terms > 1 else 0)
     workers, regions = np.tile(workers, len(reads)), np.concatenate(reads)
-    rows = np.concatenate((workers[:, None], regions.reshape(len(regions), -1)), axis=1)
-    _, first = np.unique(rows, axis=0, return_index=True)
+    if len(reads) > 1 or not tasks.apart:
+        rows = np.concatenate((workers[:, None], regions.reshape(len(regions), -1)), axis=1)
+        _, first = np.unique(rows, axis=0, return_index=True)
+        workers, regions = workers[first], regions[first]
     there = held.parts.workers * terms + held.parts.term
-    return int(volume(regions[first]).sum()) - _own(workers[first], regions[first], there, held.parts.boxes)
+    return int(volume(regions).sum()) - _own(workers, regions, there, held.parts.boxes)
 
 
 def _summed(made: Expanded, wanted: Expanded) -> int:

@@ -29,7 +29,9 @@ from ...machines.machine import Machine
 from ...simulator.times import TaskTimes
 from ...support.at_once import at_once
 from ...support.notebook_display import NotebookDisplay
+from ..costs.plan_bytes import KnownCounts
 from ..plans.plan import Plan
+from ..plans.recounted import recounted
 from ..plans.space import Space
 from .frontier_bounds import Bounded, LowerPoint, lower_staircase
 from .method import Method, every_method, find_method
@@ -273,7 +275,10 @@ class _Tried:
 
     def hops(self, plan: Plan) -> None:
         """Let transfers of a plan go in several hops, where the machine has groups."""
-        in_several_hops(self._graph, plan, self._machine, lambda plan: self._taken(plan).seconds)
+        graph, known = self._graph, KnownCounts(plan.factors)
+        in_several_hops(
+            graph, plan, self._machine, lambda made: self._taken(recounted(graph, made, known)).seconds
+        )
 
     def _arena(self, plan: Plan) -> int:
         return self._taken(plan).peak_bytes

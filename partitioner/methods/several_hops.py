@@ -31,7 +31,6 @@ from ...errors import PlanError
 from ...machines.machine import Machine
 from ...programs.cover import elements
 from ..costs.movement import Movements, WorkerRegions
-from ..costs.plan_bytes import KnownCounts
 from ..layouts.copies import Copy
 from ..layouts.forms import Form, Parts
 from ..layouts.shared_out import shared_out
@@ -49,20 +48,22 @@ TRIED = 8
 def in_several_hops(graph: Graph, plan: Plan, machine: Machine, seconds: Callable[[Plan], float]) -> Plan:
     """Return the plan found with the same strategies whose iteration takes least, by `seconds`.
 
+    `seconds` is given plans whose bytes are not counted again.
     Tensors that have copies or terms at home stay as they are, and so does a plan for a machine whose devices
     are in one group.
     """
-    proposals, known = _Ways(graph, plan, machine).proposals(), KnownCounts(plan.factors)
+    proposals = _Ways(graph, plan, machine).proposals()
     best, least = plan, seconds(plan)
     if not proposals:
         return plan
-    together = _changed(graph, plan, proposals, known)
+    together = _changed(plan, proposals)
     for number in range(min(len(proposals), TRIED)):
-        made = _changed(graph, best, proposals[number : number + 1], known)
+        made = _changed(best, proposals[number : number + 1])
         taken = seconds(made)
         if taken < least:
             best, least = made, taken
-    return together if seconds(together) < least else best
+    best = together if seconds(together) < least else best
+    return plan if best is plan else recounted(graph, best)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +105,8 @@ class _Moving:
     """The names of the operations that read it."""
 
 
-def _changed(graph: Graph, plan: Plan, proposals: Iterable[_Proposal], known: KnownCounts) -> Plan:
-    """Return a plan with other ways of tensors."""
+def _changed(plan: Plan, proposals: Iterable[_Proposal]) -> Plan:
+    """Return a plan with other ways of tensors, whose bytes are not counted again."""
     layouts, copies = dict(plan.layouts), dict(plan.copies)
     for proposal in proposals:
         way = proposal.way
@@ -120,7 +121,7 @@ def _changed(graph: Graph, plan: Plan, proposals: Iterable[_Proposal], known: Kn
                     Copy(form, tuple([tensor.readers[place] for place in places]))
                     for form, places in way.copies
                 ])  # fmt: skip
-    return recounted(graph, replace(plan, layouts=layouts, copies=copies, unproven=()), known)
+    return replace(plan, layouts=layouts, copies=copies, unproven=())
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from ...dataflow.graph import Graph, Operation, Tensor
 from ...errors import PlanError
 from ...support.gc_pause import gc_paused
 from ...support.wording import alternatives
+from ..costs.plan_bytes import KnownCounts
 from ..layouts.copies import Copy
 from ..layouts.forms import Follow, Form, Parts, check_form
 from ..layouts.step_split import Layout, prime_factors, split_operation
@@ -34,6 +35,7 @@ def compose(
     *,
     copies: Mapping[str, Sequence[Copy]] | None = None,
     order: Sequence[str] | None = None,
+    counts: KnownCounts | None = None,
 ) -> Plan:
     """Make a plan of the forms of all operations and tensors.
 
@@ -41,7 +43,7 @@ def compose(
     pattern, and an earlier pattern more than a later one. Every operation needs a form. A tensor without one
     follows the operation that makes it, or is where the tensor that it overwrites is. Partial results that go
     to several holders of the same part are reduced in two hops, as an all-reduce, if the tensor has a
-    dimension with at least one element for each.
+    dimension with at least one element for each. `counts` are those of other plans for as many workers.
 
     Raises PlanError for names that match nothing, for tensors without a form that nothing makes, and for
     forms that do not fit.
@@ -98,7 +100,7 @@ def compose(
         copies=_copies(graph, copies or {}),
         graph=graph,
     )
-    totals = plan.checked_count(graph)
+    totals = plan.checked_count(graph, counts)
     steps = tuple(after - before for before, after in pairwise(totals))
     return replace(plan, cost_bytes=totals[-1], step_cost_bytes=steps)
 

@@ -98,12 +98,12 @@ class Plan(PlanRecord, NotebookDisplay):
         self.check_graph(graph)
         self._check_choices(graph, self.versions_read(graph))
 
-    def checked_count(self, graph: Graph) -> list[int]:
+    def checked_count(self, graph: Graph, known: KnownCounts | None = None) -> list[int]:
         """Check as `check_forms`, and count as `count`."""
         self.check_graph(graph)
         versions = self.versions_read(graph)
         self._check_choices(graph, versions)
-        return count_bytes(graph, self.layouts, self.strategies, self.factors, versions)
+        return count_bytes(graph, self.layouts, self.strategies, self.factors, versions, known)
 
     def _check_choices(self, graph: Graph, versions: Mapping[tuple[int, int], ReadCopy]) -> None:
         """Raise PlanError unless every choice is legal. Equal choices are checked once."""

@@ -24,12 +24,15 @@ def recounted(graph: Graph, plan: Plan, known: KnownCounts | None = None) -> Pla
     )
 
 
-def with_stops(graph: Graph, plan: Plan, other: Plan) -> Plan:
-    """Let partial results stop where they do in another plan, if their homes are equal in both."""
+def with_stops(graph: Graph, plan: Plan, other: Plan, known: KnownCounts | None = None) -> Plan:
+    """Let partial results stop where they do in another plan, if their homes are equal in both.
+
+    `known` is as for `recounted`.
+    """
     layouts = {
         name: other.layouts[name]
         for name, layout in plan.layouts.items()
         if other.layouts[name].via is not None and other.layouts[name] != layout
         and other.layouts[name].form == layout.form
     }  # fmt: skip
-    return recounted(graph, replace(plan, layouts={**plan.layouts, **layouts})) if layouts else plan
+    return recounted(graph, replace(plan, layouts={**plan.layouts, **layouts}), known) if layouts else plan

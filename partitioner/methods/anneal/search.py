@@ -22,6 +22,8 @@ from random import Random
 
 from ....errors import PlanError
 from ....simulator.times import TaskTimes, task_times
+from ...costs.plan_bytes import KnownCounts
+from ...layouts.step_split import prime_factors
 from ...plans.compose import compose
 from ...plans.plan import Plan
 from ...plans.recounted import with_stops
@@ -67,6 +69,7 @@ class _Annealing:
             self.strategies, self.drawn, self.neighbours, asked.machine, self.times
         )
         self.rewrites = Rewrites(asked, self.times)
+        self.counts = KnownCounts(prime_factors(asked.workers))
         self.least_excess = 0
         """By how many bytes the lightest start that does not fit exceeds the memory."""
 
@@ -159,5 +162,6 @@ class _Annealing:
             tensors,
             copies=plan.copies,
             order=plan.written_order,
+            counts=self.counts,
         )
-        return with_stops(graph, found, plan)
+        return with_stops(graph, found, plan, self.counts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 
 from ....errors import PlanError
 from ...layouts.step_split import prime_factors
@@ -31,11 +32,16 @@ class Mesh:
     @property
     def within(self) -> tuple[bool, ...]:
         """Tell, for each prime factor of the number of workers, whether it is a step within groups."""
-        left, found = self.tensor, []
-        for factor in reversed(prime_factors(self.data * self.tensor)):
-            found.append(left % factor == 0)
-            left //= factor if found[-1] else 1
-        return tuple(reversed(found))
+        return _within(self)
+
+
+@cache
+def _within(mesh: Mesh) -> tuple[bool, ...]:
+    left, found = mesh.tensor, []
+    for factor in reversed(prime_factors(mesh.data * mesh.tensor)):
+        found.append(left % factor == 0)
+        left //= factor if found[-1] else 1
+    return tuple(reversed(found))
 
 
 def parse_mesh(text: str, workers: int) -> Mesh:

@@ -30,7 +30,7 @@ from ...problem.problem import Problem
 from .axes import Axes, find_axes
 from .forms import Allowed, Style
 from .mesh import Mesh, meshes, parse_mesh
-from .search import least_forms
+from .search import Forms, least_forms
 
 DATA_PARALLEL = Style("data-parallel")
 ZERO_3 = Style("zero-3", split_parameters=True)
@@ -74,23 +74,21 @@ def _planned(graph: Graph, workers: int, space: Space, style: Style, tried: list
     if any(operation.tie is not None for operation in graph.operations):
         problem = build_problem(_without_ties(problem, axes), None, space)
         axes = find_axes(problem)
-    plans: list[Plan] = []
+    found: list[tuple[Mesh, Forms]] = []
     counts = PartCounts(factors)
     refused: PlanError | None = None
     for mesh in tried:
         allowed = Allowed(problem, axes, mesh, style, factors)
         try:
             _require_layers(allowed)
-            forms = least_forms(allowed, counts)
+            found.append((mesh, least_forms(allowed, counts)))
         except PlanError as error:
             refused = refused or error
-            continue
-        plan = compose(graph, workers, forms.operations, forms.tensors, copies=forms.copies)
-        name = f"{style.name}:{mesh}" if style.splits_features else style.name
-        plans.append(replace(plan, method=name))
-    if refused is not None and not plans:
+    if refused is not None and not found:
         raise refused
-    return min(plans, key=lambda plan: plan.cost_bytes)
+    mesh, forms = min(found, key=lambda each: each[1].moved_bytes)
+    plan = compose(graph, workers, forms.operations, forms.tensors, copies=forms.copies)
+    return replace(plan, method=f"{style.name}:{mesh}" if style.splits_features else style.name)
 
 
 def _without_ties(problem: Problem, axes: Axes) -> Graph:

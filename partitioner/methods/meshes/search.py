@@ -52,6 +52,9 @@ class Forms(NamedTuple):
     copies: Mapping[str, tuple[Copy, ...]]
     """The copies of tensors."""
 
+    moved_bytes: int
+    """The bytes that the composed plan moves."""
+
 
 class _Priced(NamedTuple):
     """The price of every pair of forms."""
@@ -118,7 +121,7 @@ class _Search:
         self.known: dict[object, _Priced] = {}
 
     def run(self) -> Forms:
-        solved = self._solved(self._tables())
+        solved, moved_bytes = self._solved(self._tables())
         graph, count = self.problem.graph, len(self.operations)
         chosen = [
             forms[value]
@@ -145,10 +148,11 @@ class _Search:
                 if tensor.alias is None
             },
             copies,
+            moved_bytes,
         )
 
-    def _solved(self, tables: Sequence[tuple[tuple[int, int], _Priced]]) -> Optimum:
-        """Return the assignment of the least cost.
+    def _solved(self, tables: Sequence[tuple[tuple[int, int], _Priced]]) -> tuple[Optimum, int]:
+        """Return the assignment of the least cost, and the bytes that it moves.
 
         An impossible pair costs more than the best assignment. If bytes are too many for that, they are
         counted in units of the largest number that divides all of them, and then without what repeats.
@@ -170,7 +174,7 @@ class _Search:
             }
             solved = least_cost(self.domains, [CostTable(scope, costs[id(each)]) for scope, each in tables])
             if solved.cost < too_much:
-                return solved
+                return solved, solved.cost // ticks * unit
         raise PlanError(
             f"{self.problem.graph.name!r} moves too many bytes on the mesh {self.allowed.mesh} for whole "
             "numbers of 64 bits; choose another mesh or method"
