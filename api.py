@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,7 @@ from .dataflow.graph import Graph
 from .dataflow.optimizer import Optimizer
 from .dataflow.symbol import Symbol
 from .dataflow.training import training_graph
-from .errors import DataError, GraphError, MachineError, PlanError
+from .errors import DataError, GraphError, PlanError
 from .machines.machine import Machine
 from .machines.machine_file import machine_of
 from .models.torch_module import is_module, of_module
@@ -32,9 +31,6 @@ from .partitioner.lowering.arenas import Arenas
 from .partitioner.methods.autodist.rewriting import rewrite
 from .partitioner.methods.frontier import WHOLE, Frontier, Measured, Measures, find_frontier
 from .partitioner.methods.limit import (
-    Limit,
-    SameLimit,
-    highest_limit,
     parse_limit,
     parse_same_limit,
     worker_limits,
@@ -48,26 +44,20 @@ from .partitioner.methods.tensoropt import find_modelled_frontier
 from .partitioner.plans.plan import decode_plan, graph_of, require_graph
 from .partitioner.plans.plan_file import encode_plan
 from .partitioner.plans.sampling import Sampling
-from .partitioner.problem.classes import build_problem
 from .partitioner.problem.constraints import Constraint
-from .partitioner.problem.live_bytes import LiveBytes
 from .partitioner.scoring import PlacementScore, score_graph
 from .partitioner.solvers.anytime import Report
 from .partitioner.translation.named_mesh import NamedMesh
-from .programs.memory import plan_memory
 from .programs.program import PartitionedGraph
 from .runtime import module
 from .runtime.arrival_log import ArrivalLog
 from .runtime.context import Context, cpu, devices_of, gpu
 from .runtime.distributed.processes import Processes, distributed
-from .runtime.footprint import footprint
 from .runtime.initializer import WeightRule
-from .runtime.kernel_scratch import KernelScratch
-from .runtime.memory_limit import shortfall
 from .runtime.run_settings import RunSettings
-from .simulator.simulate import simulate
 from .simulator.times import task_times
 from .support.checked_argument import path_of
+from .within_limit import needs_of, refusal, search_fewest, search_within, with_times
 
 if TYPE_CHECKING:
     import networkx
@@ -79,9 +69,6 @@ RECOMPUTE = (1, 8)
 
 COST_MODELS = ("simulated", "tensoropt")
 """The models of time and memory that frontiers may have."""
-
-MOST_TRIED = 64
-"""The most workers that are tried if a machine does not say how many devices it has."""
 
 
 def partition(
@@ -186,85 +173,7 @@ def partition(
         raise PlanError(refused)
     if found is None or not found.kinds or plan.step_seconds is not None:
         return plan
-    return _with_times(graph, plan, found)
-
-
-def search_within(graph: Graph, workers: int, settings: SearchSettings, limit: Limit) -> Fitting:
-    """Find a plan within a limit, see `find_plan_within`, for the merged graph as well if settings say so.
-
-    For the objective `step-time`, one more plan moves few bytes. Both are simulated, and the faster one that
-    fits is returned.
-    """
-    highest, withheld = highest_limit(limit, workers)
-    if settings.merge:
-        return better_merged(
-            graph, highest, lambda each: _search_within(each, workers, settings, highest, withheld)
-        )
-    return _search_within(graph, workers, settings, highest, withheld)
-
-
-def _search_within(
-    graph: Graph, workers: int, settings: SearchSettings, limit: SameLimit, withheld: tuple[int, ...]
-) -> Fitting:
-    """Find a plan within a limit for this very graph, if bytes are withheld from workers."""
-    needs = needs_of(graph, withheld)
-    found = find_plan_within(graph, workers, settings, limit, needs)
-    if settings.objective != "step-time":
-        return found
-    assert settings.machine is not None
-    machine = machine_of(settings.machine)
-    of_bytes = replace(settings, objective="bytes", machine=None)
-    timed = [
-        _timed(graph, each, machine)
-        for each in (found, find_plan_within(graph, workers, of_bytes, limit, needs))
-    ]
-
-    def rank(each: Fitting) -> tuple[bool, float]:
-        fits = not isinstance(limit, int) or each.peak_bytes <= limit
-        return not fits, each.plan.step_seconds or 0.0
-
-    return min(timed, key=rank)
-
-
-def search_fewest(graph: Graph, settings: SearchSettings, limit: Limit, machine: Machine | None) -> Fitting:
-    """Find a plan that fits for as few workers as possible, up to the devices of a machine.
-
-    Numbers for which no plan can fit are passed over without a search, and so are those that do not divide
-    the machine's levels. Raises PlanError without a limit, or if no plan is found that fits.
-    """
-    if worker_limits(limit, 1) is None:
-        raise PlanError(
-            "the fewest workers are those whose plan fits a limit of memory; give one, such as 12GB"
-        )
-    most = MOST_TRIED if machine is None else len(machine.worker_devices or machine.devices)
-    live = LiveBytes.of(build_problem(graph))
-    for workers in range(1, most + 1):
-        limits = worker_limits(limit, workers)
-        assert limits is not None
-        if live.least_bytes(workers) > max(limits):
-            continue
-        try:
-            found = search_within(graph, workers, settings, limit)
-        except MachineError:
-            continue
-        if refusal(graph_of(found.plan), found, limit) is None:
-            return found
-    highest, _ = highest_limit(limit, most)
-    raise PlanError(
-        f"no plan was found that fits {highest:,} bytes on up to {most} workers; each of {most} needs at "
-        f"least {live.least_bytes(most):,} bytes (proven)"
-    )
-
-
-def _timed(graph: Graph, found: Fitting, machine: Machine) -> Fitting:
-    """Simulate an iteration of a plan."""
-    return replace(found, plan=_with_times(graph, found.plan, machine))
-
-
-def _with_times(graph: Graph, plan: Plan, machine: Machine) -> Plan:
-    """Return a plan with the simulated time of an iteration, and its bound."""
-    timeline = simulate(lower(graph, plan), machine)
-    return replace(plan, step_seconds=timeline.seconds, step_bound_seconds=timeline.bound_seconds)
+    return with_times(graph, plan, found)
 
 
 def frontier(
@@ -377,50 +286,6 @@ def score(
             f"the model is a {type(model).__name__}; give a graph, a symbol, or a module of PyTorch"
         )
     return score_graph(graph, placements, mesh, machine)
-
-
-def needs_of(graph: Graph, withheld: tuple[int, ...] = ()) -> Needs:
-    """Return the memory that plans of a graph need: arenas, and the workspace of the processor's kernels.
-
-    `withheld` are the bytes that each worker lacks of the highest limit.
-    Raises GraphError for a value that is not a graph.
-    """
-    require_graph(graph)
-    scratch = KernelScratch()
-
-    def workspace(plan: Plan) -> int:
-        needed = footprint(lower(graph, plan), scratch)
-        lacking = withheld or (0,) * plan.workers
-        arenas = tuple(map(sum, zip(needed.arena_bytes, lacking, strict=True)))
-        return replace(needed, arena_bytes=arenas).peak_bytes - max(arenas)
-
-    arena = partial(Arenas(graph).largest, withheld=withheld)
-    return Needs(arena, workspace, partial(scratch.alone_bytes, graph), withheld)
-
-
-INCLUDED = "the workspace of their kernels included"
-"""The part of proven sizes of memory that messages on tensors do not show."""
-
-
-def refusal(graph: Graph, found: Fitting, limit: Limit) -> str | None:
-    """Return why a plan does not fit, and what is proven of the plans of its space; None if it fits."""
-    limits = worker_limits(limit, found.plan.workers)
-    if limits is None:
-        return None
-    programs = lower(graph, found.plan)
-    memory = plan_memory(programs)
-    refused = shortfall(memory, limits)
-    if refused is None:
-        refused = shortfall(memory, limits, footprint(programs).workspace_bytes)
-    if refused is None:
-        return None
-    space, least = replace(found.plan.space, memory_bytes=None), found.least_bytes
-    if least > max(limits):
-        return f"{refused}; plans that {space} need at least {least:,} bytes (proven), {INCLUDED}"
-    return (
-        f"{refused}; no plan was found that fits, but it is only proven that plans that {space} need at "
-        f"least {least:,} bytes, {INCLUDED}"
-    )
 
 
 class Module(module.TrainableModule):

@@ -25,7 +25,6 @@ from pathlib import Path
 from typing import Any
 
 import tofu
-from tofu.api import needs_of
 from tofu.dataflow.graph import Graph
 from tofu.partitioner import (
     Fitting,
@@ -39,6 +38,7 @@ from tofu.partitioner import (
     peak_bytes,
 )
 from tofu.runtime.footprint import footprint
+from tofu.within_limit import needs_of
 
 from .machine import described
 from .record import keep

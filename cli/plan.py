@@ -289,13 +289,13 @@ def _gathered(
     With `messages`, they are counted by how far pieces travel together.
     """
     from ..partitioner import lower, partition
+    from ..partitioner.lowering.arenas import Arenas
     from ..programs.memory import plan_memory
     from ..programs.messages import count_messages
 
     programs = lower(graph, found.plan)
     memory, timeline = plan_memory(programs), request.timeline(programs)
     whole = partition(graph, workers=1, replicate=False, keep=False)
-    single = plan_memory(lower(graph, whole))
     facts = {
         "model": model.name,
         "workers": found.plan.workers,
@@ -304,7 +304,7 @@ def _gathered(
         "tensors": len(graph.tensors),
         "weight_state_bytes": model.weight_state_bytes,
         "live_bytes_per_worker": max(memory.lower_bound_bytes),
-        "single_device_peak_bytes": max(single.arena_bytes),
+        "single_device_peak_bytes": Arenas(graph).largest(whole),
         **figures(found, programs, memory, timeline, request),
     }
     if messages:

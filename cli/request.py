@@ -127,8 +127,8 @@ class Request:
 
         If no plan for these workers fits the memory, the one that needs the least is returned.
         """
-        from ..api import search_fewest, search_within
         from ..partitioner.methods.method import find_method
+        from ..within_limit import search_fewest, search_within
 
         settings = replace(self.settings, method=method, report=report, watch=watch)
         if find_method(method).simulates:
@@ -147,8 +147,8 @@ class Request:
 
     def require_fit(self, graph: Graph, found: Fitting) -> None:
         """Raise PlanError if a plan takes more than each device has."""
-        from ..api import refusal
         from ..errors import PlanError
+        from ..within_limit import refusal
 
         refused = refusal(graph, found, self.limit)
         if refused is not None:

@@ -6,7 +6,6 @@ from .. import models
 from ..analyzer.indices.region import Shape
 from ..errors import TofuError
 from ..models import Model, imported
-from ..models.fitting import rebatched
 from .model_file import from_file
 
 RECIPE = "recipe:"
@@ -34,6 +33,8 @@ def load_model(target: str, batch: int | None, shapes: dict[str, Shape]) -> Mode
             return recipe(target.removeprefix(RECIPE), batch).model
         return models.get(target, batch=batch)
     if isinstance(found, Model):
+        from ..models.fitting import rebatched
+
         return rebatched(found, batch)
     if not shapes:
         inputs = ", ".join(found.list_arguments()[:1])

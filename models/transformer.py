@@ -10,20 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from math import sqrt
 
 from ..dataflow import sym
 from ..dataflow.symbol import Symbol
 from ..errors import GraphError
 from ..operators.declare import parse
-
-CAUSAL_MASK = parse(
-    """
-def causal_mask(scores):
-    return lambda n, h, i, j: where(j <= i, scores[n, h, i, j], -inf)
-"""
-)
-"""Position i attends to positions up to its own."""
+from ..operators.operator import Operator
 
 UNLABELLED = -1
 """The label of a position whose prediction does not count."""
@@ -207,12 +201,20 @@ def attention(
     queries = sym._mul_scalar(by_head(data, "query"), scalar=scale, name=f"{name}_scaled")
     scores = sym.batch_dot(queries, by_head(memory, "key"), transpose_b=True, name=f"{name}_scores")
     if causal:
-        scores = sym.apply(CAUSAL_MASK, scores, name=f"{name}_mask")
+        scores = sym.apply(_causal_mask(), scores, name=f"{name}_mask")
     weights = _dropped(sym.softmax(scores, name=f"{name}_softmax"), architecture, f"{name}_softmax")
     read = sym.batch_dot(weights, by_head(memory, "value"), name=f"{name}_read")
     read = sym.transpose(read, axes=(0, 2, 1, 3), name=f"{name}_read_first")
     return _product(
         sym.Reshape(read, shape=(0, 0, -3), name=f"{name}_joined"), architecture.width, f"{name}_joint"
+    )
+
+
+@cache
+def _causal_mask() -> Operator:
+    """Return the operator by which each position attends to positions up to its own."""
+    return parse(
+        "def causal_mask(scores):\n    return lambda n, h, i, j: where(j <= i, scores[n, h, i, j], -inf)\n"
     )
 
 

@@ -18,6 +18,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..support.compiled import Patience, compiler
+
 Integers = npt.NDArray[np.int64]
 
 ALIGNMENT_BYTES = 64
@@ -28,7 +30,13 @@ FEW_BUFFERS = 512
 """Up to this number of buffers all heuristics are tried as long as any memory is wasted."""
 
 COMPILED_BUFFERS = 1 << 11
-"""From this number of buffers on, loops are compiled if that is possible: loading the compiler takes time."""
+"""From this number of buffers on, the slower heuristics are compiled if possible: loading the compiler takes
+time."""
+
+COMPILED_IN_TIME = 1 << 15
+"""From this number of buffers on, the fast one is compiled as well, and for fewer if it has run for long."""
+
+_in_time = Patience()
 
 _UNLIMITED = int(np.iinfo(np.int64).max // 2)
 
@@ -67,10 +75,18 @@ def in_order_of_time(sizes: Integers, births: Integers, deaths: Integers) -> tup
     """Allocate each buffer at its birth in the smallest sufficient gap, and free it after its death."""
     first = np.lexsort((-sizes, births - deaths, births))
     last = np.argsort(deaths, kind="stable")
-    loops = _compiled(len(sizes))
+    loops = _compiled() if _in_time.over or len(sizes) >= COMPILED_IN_TIME else None
     if loops is not None:
         found = np.zeros(len(sizes), np.int64)
         return found, loops.place_in_time(sizes, births, deaths, first, last, found)
+    with _in_time.waiting():
+        return _placed_in_time(sizes, births, deaths, first, last)
+
+
+def _placed_in_time(
+    sizes: Integers, births: Integers, deaths: Integers, first: Integers, last: Integers
+) -> tuple[Integers, int]:
+    """Allocate buffers in the order `first` and free them in the order `last`, in plain Python."""
     offsets = [0] * len(sizes)
     arena = 0
     order, dying = first.tolist(), iter(last.tolist())
@@ -130,7 +146,7 @@ def _heaviest_first(
     """
     order = np.lexsort((births, -weights, (births > births.min()) | (deaths < deaths.max())))
     offsets = np.zeros(len(sizes), np.int64)
-    loops = _compiled(len(sizes))
+    loops = _compiled() if len(sizes) >= COMPILED_BUFFERS else None
     if loops is not None:
         return offsets, loops.place_heaviest(sizes, births, deaths, order, offsets, below)
     placed = np.zeros((4, len(sizes)), np.int64)  # births, deaths, starts, ends, in the order of starts
@@ -154,12 +170,8 @@ def _heaviest_first(
     return offsets, arena
 
 
-def _compiled(buffers: int) -> ModuleType | None:
-    """Return the module of compiled loops; None for fewer than `COMPILED_BUFFERS`, or without numba."""
-    if buffers < COMPILED_BUFFERS:
-        return None
-    from ..support.compiled import compiler
-
+def _compiled() -> ModuleType | None:
+    """Return the module of compiled loops; None without numba."""
     if compiler() is None:
         return None
     from . import offset_loops

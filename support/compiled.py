@@ -7,7 +7,8 @@ The same source runs in all cases, on arrays or on lists of integers, so the res
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache, update_wrapper
 from importlib.util import find_spec
 from threading import local
@@ -37,13 +38,34 @@ _inside = local()
 """Whether a thread is inside a loop in plain Python, and so are the loops that it calls."""
 
 
+class Patience:
+    """The time that a loop may take in plain Python, in all its calls, before it is compiled."""
+
+    def __init__(self) -> None:
+        self._seconds = 0.0
+
+    @property
+    def over(self) -> bool:
+        """Tell whether the loop has run for long."""
+        return self._seconds > PATIENCE_SECONDS
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Count the time until the block ends."""
+        begin = perf_counter()
+        try:
+            yield
+        finally:
+            self._seconds += perf_counter() - begin
+
+
 class Loop(Generic[P, R]):
     """A loop that is compiled once that pays."""
 
     def __init__(self, source: Callable[P, R]) -> None:
         update_wrapper(self, source)
         self.source = source
-        self._seconds = 0.0
+        self._patience = Patience()
         self._machine_code: Callable[P, R] | None = None
 
     def __call__(self, *arguments: P.args, **named: P.kwargs) -> R:
@@ -51,14 +73,14 @@ class Loop(Generic[P, R]):
             return self.source(*arguments, **named)
         if self._machine_code is not None:
             return self._machine_code(*arguments, **named)
-        if self._seconds > PATIENCE_SECONDS or _count(arguments) > SHORT:
+        if self._patience.over or _count(arguments) > SHORT:
             return self.machine_code()(*arguments, **named)
-        _inside.plain, begin = True, perf_counter()
+        _inside.plain = True
         try:
-            return self.source(*arguments, **named)
+            with self._patience.waiting():
+                return self.source(*arguments, **named)
         finally:
             _inside.plain = False
-            self._seconds += perf_counter() - begin
 
     def machine_code(self) -> Callable[P, R]:
         """Return the loop as numba compiles it."""

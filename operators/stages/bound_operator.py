@@ -16,10 +16,8 @@ from ...analyzer.indices.region import Boxes, Interval, Shape, to_region
 from ...errors import ShapeError
 from ...support.memory import allocating, require_memory
 from ...tdl.numbers import real_array
-from ..derive import derive
 from ..kernels.kernel import Array, Kernel, KernelCall, Run, prepared, view_of
 from ..kernels.narrow import is_narrow, widened
-from ..native.generated import generated
 from .contraction import Factors, contraction
 from .opaque_kernels import Functions, compute_by_parts, has_parts
 
@@ -59,6 +57,9 @@ class BoundOperator(Bound):
         return self._prepare(call, {})
 
     def _prepare(self, call: KernelCall, opaque: Functions) -> Run:
+        from ..derive import derive  # plans need no kernels
+        from ..native.generated import generated
+
         if not any(output.size for output in call.outputs):
             return _nothing
         if is_narrow(call):

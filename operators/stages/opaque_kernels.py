@@ -20,7 +20,6 @@ from ...errors import DataError, OperatorError
 from ...tdl import ast, combiner
 from ...tdl.opaque import call_opaque
 from ...tdl.traverse import children, custom_reducers, rebuild, tensors_in, transform, variable_names, walk
-from ..derive import derive
 from ..kernels.kernel import Array, KernelCall, Run
 
 Functions = Mapping[str, Callable[..., Any]]
@@ -191,6 +190,8 @@ class _Parts:
 
     def derived(self, outputs: Sequence[ast.Lambda], targets: tuple[Array, ...]) -> Run:
         """Return the derived kernel for these outputs, over the call's box."""
+        from ..derive import derive  # plans need no kernels
+
         stated = tuple(transform(output, self.stated) for output in outputs)
         mentioned = set[str]().union(*map(tensors_in, stated))
         tensors = tuple(ast.TensorParameter(name) for name in self.shapes if name in mentioned)

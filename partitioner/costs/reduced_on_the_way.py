@@ -18,6 +18,8 @@ def on_the_way(bound: Bound, strategies: Strategies, use: Use, layout: Layout) -
         return layout
     dimensions: Dimensions = layout.form  # type: ignore[assignment]
     operator = operator_choices(bound, [strategies], layout.factors)
+    if operator.terms.item() == 1:
+        return layout  # nothing is reduced
     tensor = tensor_choices(layout.shape, [dimensions], layout.factors, stops=True)
     direct = replace(tensor, stops=None)
     if communication(operator, tensor, use).item() == communication(operator, direct, use).item():

@@ -112,9 +112,10 @@ class Ladder:
 
     def default_limit(self) -> int:
         """Return the limit of arenas if none is given; any at which the free plan is known to fit will do."""
-        at_least = int(self.live.least_bytes(self._workers) * (1 + MORE_BY_DEFAULT))
-        if self.free.arena_bytes <= at_least:
-            return at_least
+        for least in (self.live.whole_bytes, self.live.least_bytes):  # the second is larger, and slower
+            at_least = int(least(self._workers) * (1 + MORE_BY_DEFAULT))
+            if self.free.arena_bytes <= at_least:
+                return at_least
         return int(self._split(find_method("refine")).arena_bytes * (1 + MORE_BY_DEFAULT))
 
     def fits(self, found: Fitting) -> bool:

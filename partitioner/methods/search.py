@@ -34,10 +34,21 @@ from ..solvers.errors import SolverError
 from .autodist.methods import COMPOSITIONS
 from .baselines import all_row, equal_chop, icml18, spartan
 from .exact import exact
-from .flexflow.experts import one_weird_trick_plan, wu_2016_plan
-from .imported_later import anneal, flexflow, heuristic_1, heuristic_2, pardnn, place
+from .imported_later import (
+    anneal,
+    data_parallel,
+    flexflow,
+    heuristic_1,
+    heuristic_2,
+    megatron,
+    megatron_sp,
+    one_weird_trick,
+    pardnn,
+    place,
+    wu_2016,
+    zero_3,
+)
 from .manual import layout_pins, manual, read_layouts
-from .meshes.methods import data_parallel, megatron, megatron_sp, zero_3
 from .method import Method, Search, every_method, register
 from .placement.groups import parse_groups
 from .recursive import recursion_bound, recursive
@@ -92,8 +103,8 @@ for _method in (
     Method("zero-3", zero_3, composes=True, page=BASELINES),
     Method("megatron", megatron, composes=True, takes_mesh=True, page=BASELINES),
     Method("megatron-sp", megatron_sp, composes=True, takes_mesh=True, page=BASELINES),
-    Method("one-weird-trick", one_weird_trick_plan, composes=True, page=FLEXFLOW),
-    Method("wu-2016", wu_2016_plan, composes=True, page=FLEXFLOW),
+    Method("one-weird-trick", one_weird_trick, composes=True, page=FLEXFLOW),
+    Method("wu-2016", wu_2016, composes=True, page=FLEXFLOW),
     Method("flexflow", flexflow, simulates=True, draws=True, slow=True, page=FLEXFLOW),
     Method("anneal", anneal, simulates=True, draws=True, keeps=True, slow=True, page=FLEXFLOW),
     Method("pardnn", pardnn, simulates=True, slow=True, page=PLACEMENT),

@@ -47,7 +47,7 @@ def find_plan_within(
     settled = ladder.settled(ladder.free)
     if settled is not None:
         return settled
-    live = LiveBytes.of(build_problem(graph))
+    live = ladder.live if limit is None else LiveBytes.of(build_problem(graph))
     least = least_with_scratch(live, workers, needs.scratch)
     ladder.least_workspace = least - live.least_bytes(workers)
     if not takes_prices or least > ladder.limit_bytes:

@@ -188,10 +188,17 @@ def _copies(problem: Problem, tensors: Sequence[TensorChoices]) -> list[Unary]:
 def _alone(problem: Problem, operators: Sequence[OperatorChoices]) -> list[Unary]:
     """Return what each choice of an operation costs apart from its tensors."""
     found: list[Unary] = []
+    known: dict[tuple[int, int], tuple[Counts, Counts, bytes]] = {}
     for number, (choices, members) in enumerate(zip(operators, problem.members, strict=True)):
         costs = problem.objective.alone(problem, number, choices)
-        if costs is not None and costs.any():
-            found.append((number, costs * members, ("alone", costs.tobytes(), members)))
+        if costs is None:
+            continue
+        key = id(costs), members
+        if key not in known:
+            known[key] = costs, costs * members, costs.tobytes() if costs.any() else b""
+        _, together, content = known[key]
+        if content:
+            found.append((number, together, ("alone", content, members)))
     return found
 
 
@@ -239,7 +246,9 @@ def _without_impossible(
     tensors: Sequence[TensorChoices],
 ) -> list[CostTable]:
     """Price the pairs of choices that cannot be. Equal tables stay one table."""
-    price = 1 << sum(int(cost_table.table.max()) for cost_table in cost_tables).bit_length()
+    tables = {id(table): table for _, table in cost_tables}
+    largest = {key: int(table.max()) for key, table in tables.items()}
+    price = 1 << sum([largest[id(table)] for _, table in cost_tables]).bit_length()
     known: dict[tuple[OperatorChoices, TensorChoices, Use], Counts | None] = {}
     sums = problem.priced_tables
     priced = list(cost_tables)

@@ -251,17 +251,26 @@ class LiveBytes:
         """Return a lower bound on the arena of the fullest worker, for every plan in steps."""
         return -(-max(self.least_totals(workers), default=0) // workers)
 
-    def least_totals(self, workers: int) -> list[int]:
-        """Return, for each operation, the least that is live on all workers while it computes."""
-        factors = self.problem.objective.factors(workers)
+    def whole_bytes(self, workers: int) -> int:
+        """Return a lower bound on that arena from what is held in whole, which is found at once."""
+        held, known = self._whole_totals(self.problem.objective.factors(workers))
+        return -(-(held + max(known, default=0)) // workers)
+
+    def _whole_totals(self, factors: Sequence[int]) -> tuple[int, list[int]]:
+        """Return the least of what lasts, and for each operation the tensors that are then held in whole."""
         held = sum(
             itemsize * _least_held(self.problem.shapes[number], factors)
             for number, itemsize in self.lasting.items()
         )
-        known = [
+        return held, [
             across + sum(each.least_bytes for each in buffers)
             for across, buffers in zip(self.across, self.buffers, strict=True)
         ]
+
+    def least_totals(self, workers: int) -> list[int]:
+        """Return, for each operation, the least that is live on all workers while it computes."""
+        factors = self.problem.objective.factors(workers)
+        held, known = self._whole_totals(factors)
         fullest = sorted(range(len(known)), key=lambda o: -known[o] - self._size_of_buffers(o))[:FULLEST]
         for operation in fullest:
             known[operation] = max(

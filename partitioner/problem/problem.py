@@ -353,20 +353,20 @@ class Chosen:
         """Return the copies of every tensor that is read elsewhere than it is fed, or copied otherwise."""
         problem, found = self.problem, dict[str, tuple[Copy, ...]]()
         copied = self.copied.keys() | problem.fed
-        readers: dict[int, list[Operation]] = {}
-        for operation in problem.graph.operations if copied else ():
-            for index in dict.fromkeys(operation.inputs):
-                readers.setdefault(index, []).append(operation)
-        for tensor in problem.graph.tensors if copied else ():
-            number = problem.tensor_class[tensor.index]
-            listed = readers.get(tensor.index, [])
+        able = zip(problem.graph.tensors, problem.tensor_class, strict=True)
+        tensors = [(tensor, number) for tensor, number in able if number in copied]
+        readers: dict[int, list[Operation]] = {tensor.index: [] for tensor, _ in tensors}
+        for operation in problem.graph.operations if readers else ():
+            if not readers.keys().isdisjoint(operation.inputs):
+                for index in readers.keys() & operation.inputs:
+                    readers[index].append(operation)
+        for tensor, number in tensors:
+            listed = readers[tensor.index]
             form = self.copied.get(number, self.dimensions[number])
             if number in problem.fed:
                 listed = listed if form != by_batch(tensor.shape, self.factors) else []
-            elif number in self.copied:
-                listed = [each for each in listed if self._reads_less(each, tensor.index, form)]
             else:
-                continue
+                listed = [each for each in listed if self._reads_less(each, tensor.index, form)]
             if listed:
                 found[tensor.name] = (Copy(form, tuple([each.name for each in listed])),)
         return found

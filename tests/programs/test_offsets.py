@@ -48,6 +48,7 @@ def test_compiled_loops_place_buffers_alike(method: Method, items: list[tuple[in
     expected = method(sizes, births, births + lengths)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(of_buffers, "COMPILED_BUFFERS", 0)
+        patch.setattr(of_buffers, "COMPILED_IN_TIME", 0)
         found = method(sizes, births, births + lengths)
     assert found[0].tolist() == expected[0].tolist()
     assert found[1] == expected[1]

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..kernel import NUMPY_PRODUCT, KernelCall, Run, in_turn
-from . import by_onednn, convolution
 from .group_shares import Geometry, GroupShare
 from .library_form import Pass
 
@@ -61,6 +60,8 @@ def _runs(computes: Pass, parts: Sequence[GroupShare], call: KernelCall) -> list
 
 def _run(computes: Pass, part: GroupShare, call: KernelCall) -> Run:
     """Return the function that computes one group's share, by oneDNN if it is there and takes it."""
+    from . import by_onednn, convolution  # plans need no kernels
+
     run = by_onednn.convolution(computes, part, call.workspace, call.calls.append)
     if run is not None:
         return run

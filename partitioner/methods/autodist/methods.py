@@ -10,12 +10,13 @@ from ....dataflow.graph import Graph
 from ...plans.plan import Plan
 from ...plans.space import Space
 from .builders import BUILDERS
-from .compiling import compile_strategy
 from .strategy import SyncStrategy
 
 
 def built(name: str, build: Callable[..., SyncStrategy], graph: Graph, workers: int, space: Space) -> Plan:
     """Return the plan of a builder's strategy. Data are fed by batch, whatever the space says."""
+    from .compiling import compile_strategy  # other methods need none of its modules
+
     return replace(compile_strategy(graph, workers, build(graph, workers)), method=name)
 
 

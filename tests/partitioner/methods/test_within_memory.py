@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 import tofu
 from tofu import PlanError
-from tofu.api import needs_of
 from tofu.partitioner import (
     METHODS,
     Needs,
@@ -23,6 +22,7 @@ from tofu.partitioner import (
     partition,
     peak_bytes,
 )
+from tofu.within_limit import needs_of
 
 
 def fitting(graph, workers, limit, method):

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 import tofu
 from tofu import sym
-from tofu.api import needs_of
 from tofu.errors import PlanError
 from tofu.partitioner import METHODS, least_peak_bytes, lower, partition
 from tofu.runtime.footprint import footprint
+from tofu.within_limit import needs_of
 
 from ..methods.every_plan import EveryPlan
 
