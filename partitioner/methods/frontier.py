@@ -9,14 +9,16 @@ bounds.) Plans come from searches for the least bytes and for the least step tim
 memory (`within_memory.memory_front`), from their recombination (`recombine`), and from the baselines that are
 whole plans. Then transfers of some of them go in several hops (`several_hops`). Less memory is also bought by
 computing activations again, see `dataflow.recompute`. Every plan that a search measures is a candidate, not
-only what it returns; a plan is measured once. Implemented in: `_Tried` (plans), `unbeaten` (the points).
+only what it returns; a plan is measured once. Searches of both graphs and baselines are made next to
+each other, see `support.at_once`. Implemented in: `_Tried` (plans), `unbeaten` (the points).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from typing import TypeVar
 
 import numpy as np
@@ -186,14 +188,15 @@ def find_frontier(
             f"(proven)"
         )
     every = {each: _Tried(variants[each], workers, machine, each, measures) for each in variants}
+    calls: list[Callable[[], list[FrontierPoint]]]
     calls = [partial(tried.searched, search, space) for tried in every.values()]
-    for tried, found in zip(every.values(), at_once(calls), strict=True):
-        tried.points = found
-    points = _unbeaten_of(every)
+    calls += [every[1].baselines] if 1 in every and space == WHOLE else []
+    points = unbeaten(chain(*at_once(calls)))
     if space.keep:
-        for number in {place * (len(points) - 1) // (HOPPED - 1) for place in range(HOPPED)}:
-            every[points[number].recompute].hops(points[number].plan)
-    points = tuple(point for point in _unbeaten_of(every) if memory is None or point.peak_bytes <= memory)
+        spread = {place * (len(points) - 1) // (HOPPED - 1) for place in range(HOPPED)}
+        hops = [every[points[number].recompute].hops(points[number].plan) for number in spread]
+        points = unbeaten(chain(points, *hops))
+    points = tuple(point for point in points if memory is None or point.peak_bytes <= memory)
     if not points:
         raise PlanError(
             f"no plan was found that takes at most {memory:,} bytes, and it is only proven that every plan "
@@ -213,11 +216,6 @@ def unbeaten(found: Iterable[Point]) -> tuple[Point, ...]:
     return tuple(points)
 
 
-def _unbeaten_of(every: Mapping[int, _Tried]) -> tuple[FrontierPoint, ...]:
-    """Return the plans that no other one beats, of all graphs that were tried."""
-    return unbeaten(point for tried in every.values() for point in tried.points)
-
-
 def variants_of(graph: Graph, recompute: Sequence[int]) -> dict[int, Graph]:
     """Return graphs that compute activations again, by the number of segments; of equal ones the first."""
     found: dict[str, tuple[int, Graph]] = {}
@@ -228,7 +226,7 @@ def variants_of(graph: Graph, recompute: Sequence[int]) -> dict[int, Graph]:
 
 
 class _Tried:
-    """The plans of a graph that were tried, each measured once."""
+    """The plans of a graph that were tried, each measured once. What tries more returns all of them."""
 
     def __init__(
         self, graph: Graph, workers: int, machine: Machine, segments: int, measures: Measures
@@ -244,14 +242,7 @@ class _Tried:
         """The numbers of the forms and layouts of plans."""
 
     def searched(self, method: Method, space: Space) -> list[FrontierPoint]:
-        """Try plans of searches, and the baselines of the graph itself in the whole space; return all."""
-        self._search(method, space)
-        if self._segments == 1 and space == WHOLE:
-            self._baselines()
-        return self.points
-
-    def _search(self, method: Method, space: Space) -> None:
-        """Try plans of searches; if activations are computed again, only of those for the step time."""
+        """Return plans of searches; if activations are computed again, only of those for the step time."""
         chosen = partial(SearchSettings, method, feed=space.feed)
         timed = chosen(machine=self._machine, objective="step-time", replicate=space.replicate)
         spaces = dict.fromkeys([(space.keep, space.replicate), (False, False)] if self._segments == 1 else [])
@@ -262,9 +253,10 @@ class _Tried:
         problem, _ = prepared(self._graph, self._workers, timed)
         for plan in recombined(problem, self._workers, plans, method):
             self._arena(replace(plan, space=timed.space()))
+        return self.points
 
-    def _baselines(self) -> None:
-        """Try the methods that make whole plans."""
+    def baselines(self) -> list[FrontierPoint]:
+        """Return plans of the methods that make whole plans."""
         for each in every_method().values():
             if each.composes:
                 try:
@@ -272,13 +264,15 @@ class _Tried:
                 except PlanError:  # the graph lacks the layers for it
                     continue
                 self._arena(plan)
+        return self.points
 
-    def hops(self, plan: Plan) -> None:
-        """Let transfers of a plan go in several hops, where the machine has groups."""
+    def hops(self, plan: Plan) -> list[FrontierPoint]:
+        """Return plans whose transfers go in several hops, where the machine has groups."""
         graph, known = self._graph, KnownCounts(plan.factors)
         in_several_hops(
             graph, plan, self._machine, lambda made: self._taken(recounted(graph, made, known)).seconds
         )
+        return self.points
 
     def _arena(self, plan: Plan) -> int:
         return self._taken(plan).peak_bytes

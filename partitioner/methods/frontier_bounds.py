@@ -16,8 +16,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import permutations
+from math import inf
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from ...analyzer.bind.bound import Bound
 from ...dataflow.graph import Graph, Operation
 from ...machines.machine import Machine
 from ...simulator.times import NANOSECONDS, TaskTimes
+from ...support.at_once import at_once
 from ..layouts.choices import operator_choices, splittable
 from ..layouts.step_split import prime_factors
 from ..plans.space import Space
@@ -99,15 +101,18 @@ def lower_staircase(known: Bounded, found: Sequence[tuple[int, int]]) -> tuple[L
     limits = [memory for memory, _ in found if memory > known.least_bytes]
     limits = [limits[place * len(limits) // STAIRS] for place in range(STAIRS) if limits]
     cuts = list(dict.fromkeys(limits))
-    moving = [_Moved(known, graph) for graph in known.graphs]
-    stairs: list[LowerPoint] = []
-    for start, end in zip([known.least_bytes, *cuts], [*cuts, None], strict=True):
-        moved = min((nbytes for memory, nbytes in found if end is None or memory < end), default=None)
-        seconds = computing
-        if rate is not None and (moved is None or moved / rate > computing):
-            seconds = max(seconds, min(each.below(end) for each in moving) / rate)
-        stairs.append(LowerPoint(seconds, start))
-    return _falling(stairs)
+    ends = [*cuts, None]
+    slow = [end for end in ends if _moving(found, end) / rate > computing]
+    moved = at_once([partial(_Moved(known, graph).below, slow) for graph in known.graphs if slow])
+    bounds = zip(slow, zip(*moved, strict=True), strict=True)
+    seconds = {end: max(computing, min(least) / rate) for end, least in bounds}
+    starts = zip([known.least_bytes, *cuts], ends, strict=True)
+    return _falling([LowerPoint(seconds.get(end, computing), start) for start, end in starts])
+
+
+def _moving(found: Sequence[tuple[int, int]], end: int | None) -> float:
+    """Return the least bytes that plans found move that take less memory than `end`."""
+    return min((nbytes for memory, nbytes in found if end is None or memory < end), default=inf)
 
 
 def _falling(stairs: Sequence[LowerPoint]) -> tuple[LowerPoint, ...]:
@@ -121,11 +126,11 @@ def _falling(stairs: Sequence[LowerPoint]) -> tuple[LowerPoint, ...]:
     return tuple(reversed(falling))
 
 
-def _inward(machine: Machine, workers: int) -> float | None:
-    """Return the bytes a second that can reach all workers together; None if that is not known."""
+def _inward(machine: Machine, workers: int) -> float:
+    """Return the bytes a second that can reach all workers together; infinite if that is not known."""
     devices = machine.devices_of(workers)
     if not machine.levels or machine.link_per_pair or len(set(devices)) < workers or workers == 1:
-        return None
+        return inf
     return workers * machine.levels[-1].bytes_per_second / machine.levels[-1].rails
 
 
@@ -136,8 +141,11 @@ class _Moved:
         self._known = known
         self._graph = graph
 
-    def below(self, memory: int | None) -> int:
-        """Return a bound on plans that need less memory than this."""
+    def below(self, amounts: Sequence[int | None]) -> list[int]:
+        """Return, for each amount of memory, a bound on plans that need less; None is no limit."""
+        return [self._below(memory) for memory in amounts]
+
+    def _below(self, memory: int | None) -> int:
         free = self._free
         if memory is None:
             return free.lower_bound.value
