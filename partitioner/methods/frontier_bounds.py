@@ -142,7 +142,7 @@ class _Moved:
         self._graph = graph
 
     def below(self, amounts: Sequence[int | None]) -> list[int]:
-        """Return, for each amount of memory, a bound on plans that need less; None is no limit."""
+        """Return, for each amount of memory, a bound on plans that need less; None stands for all plans."""
         return [self._below(memory) for memory in amounts]
 
     def _below(self, memory: int | None) -> int:
