@@ -38,8 +38,8 @@ from ..solvers.supported import supports
 from .method import Method
 from .search import plan_of
 
-LINES = 64
-"""The number of weighted sums if the frontier has too many points."""
+MOST = 64
+"""The number of points of a frontier that are yielded at most, and of weighted sums if it has more."""
 
 FEW = 24
 """All choices are considered if no class has more."""
@@ -101,10 +101,12 @@ def _assignments(
     pairs = with_memory(times, factor_graph(held, operators, tensors)[1])
     with suppress(WidthError):
         found = least_frontier(domains, pairs, table_limit=POINTS_LIMIT)
-        yield from ((time, found.assignment(point)) for point, (time, _) in enumerate(found.points.tolist()))
-        return
+        if len(found.points) <= MOST:
+            for point, (time, _) in enumerate(found.points.tolist()):
+                yield time, found.assignment(point)
+            return
     with suppress(WidthError):
-        known = supports(domains, pairs, LINES, TABLE_LIMIT)
+        known = supports(domains, pairs, MOST, TABLE_LIMIT)
         yield from ((time, assignment) for (time, _), assignment in known.assignments.items())
 
 
