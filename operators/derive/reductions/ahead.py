@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..nodes.ir import Apply, Lowered, Node, Output, Reduction
-from . import excluded, matching, onehot, scan
+from . import excluded, matching, onehot, picked, scan
 from .guarded import reduction
 from .matching import Match
 from .onehot import OneHot
@@ -46,7 +46,7 @@ def _isolated(node: Node, extents: Mapping[str, int], done: dict[Node, Node]) ->
             new = _isolated(body, extents, done)
             result = node if new is body else reduction(reducer, variables, new)
             if isinstance(result, Reduction) and planned(result, extents) is None:
-                result = _without_excluded(result, extents) or result
+                result = _without_excluded(result, extents) or picked.split(result, extents) or result
             regrouped: Node | None = result
             while isinstance(regrouped, Reduction) and planned(regrouped, extents) is None:
                 result = regrouped

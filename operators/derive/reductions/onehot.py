@@ -93,7 +93,7 @@ class OneHot:
 def onehot(node: Reduction) -> OneHot | None:
     """Return the gather or scatter that computes a reduction; None if it has another form."""
     parts = guarded(node.reducer, node.body)
-    found = _gather_keys(parts.conditions, node)
+    found = gather_keys(parts.conditions, node)
     gathers = len(found) == len(node.variables)
     keys = found if gathers else _scatter_keys(parts.conditions, node)
     if not keys:
@@ -125,7 +125,7 @@ def isolate(node: Reduction, extents: Mapping[str, int]) -> Node | None:
     Reductions over variables that only its terms have come first, all others last.
     """
     parts = guarded(node.reducer, node.body)
-    keys = _gather_keys(parts.conditions, node) or _scatter_keys(parts.conditions, node)
+    keys = gather_keys(parts.conditions, node) or _scatter_keys(parts.conditions, node)
     if not keys or not node.body.free.issuperset(node.variables):
         return None
     named = frozenset(key.variable for key in keys)
@@ -159,7 +159,7 @@ def isolate(node: Reduction, extents: Mapping[str, int]) -> Node | None:
     return reduction(node.reducer, outer, chosen(node.reducer, without(others, held), value))
 
 
-def _gather_keys(conditions: tuple[Node, ...], node: Reduction) -> tuple[Key, ...]:
+def gather_keys(conditions: tuple[Node, ...], node: Reduction) -> tuple[Key, ...]:
     """Return equalities that name variables of the reduction by others."""
     keys: list[Key] = []
     for condition in conditions:

@@ -44,6 +44,11 @@ BLOCK_BYTES = 2 << 20
 DIMENSIONS = (1, 2, 3)
 """How many spatial ones there may be."""
 
+MOST_TAPS = 16
+"""Gradients of filters with more taps in a dimension are not the library's. With AVX-512, oneDNN 2023.2
+computes wrong ones of 18 taps over 10 rows that are padded on both sides, and writes past their memory.
+"""
+
 ROLES = {
     Pass.FORWARD: (SOURCE, WEIGHT, RESULT),
     Pass.DATA_GRADIENT: (DATA_GRADIENT, WEIGHT, OUTPUT_GRADIENT),
@@ -119,11 +124,14 @@ class _Prepared:
 def convolution(computes: Pass, part: GroupShare, workspace: Workspace, note: Note) -> Run | None:
     """Return the run that computes a pass of one group's share, or None if the library does not take it.
 
-    It takes float32 in rising order, in one to three spatial dimensions, if it has fast code for the shapes.
+    It takes float32 in rising order, in one to three spatial dimensions, if it has fast code for the shapes,
+    and for gradients of filters that are not too large.
     `note` gets the name of that code.
     """
     library, form = loaded(), library_form(part)
     if library is None or form is None or form.data.ndim - 2 not in DIMENSIONS:
+        return None
+    if computes is Pass.WEIGHT_GRADIENT and max(part.windows.taps) > MOST_TAPS:
         return None
     count = _together(form)
     problem = _problem(computes, form, count)

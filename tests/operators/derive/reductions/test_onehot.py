@@ -24,6 +24,7 @@ from tofu.tdl.ast import Reducer
 Shapes = dict[str, tuple[int, ...]]
 ROWS: Shapes = {"row": (40,), "x": (40, 3)}
 TABLE: Shapes = {"row": (40,), "x": (9, 3)}
+SIDES: Shapes = {**TABLE, "y": (9,), "z": (40,)}
 SLOTS: Shapes = {"row": (40,), "slot": (40,), "x": (40, 3), "w": (40,)}
 SLOT_TABLE: Shapes = {"row": (40,), "slot": (40,), "x": (9, 6, 3), "w": (40,)}
 
@@ -86,6 +87,19 @@ GATHERS: dict[str, tuple[str, Shapes]] = {
     "in range": ("lambda b: Sum(lambda v=9: row[b] == v) + 0 * x[0, 0]", TABLE),
     "index": ("lambda b=20, j: Sum(lambda v: where(b - 4 == v, x[v, j], 0))", {"x": (9, 3)}),
     "maximum": ("lambda b, j: Max(lambda v: where(row[b] == v, x[v, j], -inf))", TABLE),
+    "compared": ("lambda b: Sum(lambda v: where(row[b] == v and z[b] >= y[v], x[v, 0], 0))", SIDES),
+    "compared in rows": (
+        "lambda b, j: Sum(lambda v: where(row[b] == v and w[b, j] == x[v, j] and b != 7, v + 1, 0))",
+        {**TABLE, "w": (40, 3)},
+    ),
+    "compared if equal": (
+        "lambda b: Sum(lambda v: where(where(row[b] == v, z[b], -inf) == y[v] and row[b] == v, x[v, 1], 0))",
+        SIDES,
+    ),
+    "counted if equal": (
+        "lambda b: Sum(lambda v: where(row[b] == v and z[b] == 2 * y[v] + v, 1, 0))",
+        {"row": (40,), "y": (9,), "z": (40,)},
+    ),
     "gather and scatter": (
         "lambda e=9, j: Sum(lambda n, p: where(row[n] == e and slot[n] == p, w[n] * x[p, j], 0))",
         {**SLOT_TABLE, "x": (6, 3)},

@@ -99,6 +99,23 @@ def test_random_shares(computes: Pass, block_bytes: int, monkeypatch: pytest.Mon
     assert taken > 30
 
 
+@pytest.mark.parametrize("computes", PASSES)
+@pytest.mark.parametrize("taps", [by_onednn.MOST_TAPS, by_onednn.MOST_TAPS + 1, 33])
+def test_filters_that_are_taller_than_images(taps: int, computes: Pass) -> None:
+    rng = np.random.default_rng(taps)
+    rows, before = 10, taps // 2
+    places = rows + 2 * before - taps + 1
+    shapes = ((2, 16, rows, 3), (16, 16, taps, 1), (2, 16, places, 3))
+    arrays = (whole_numbers(rng, shape) for shape in shapes)
+    share = GroupShare(*arrays, Windows((places, 3), (taps, 1), (1, 1), (1, 1), (before, 0)))
+    expected, found = by_numpy(share, computes), target(share, computes)
+    run = by_onednn.convolution(computes, share, Workspace(), list[str]().append)
+    assert (run is None) == (computes is Pass.WEIGHT_GRADIENT and taps > by_onednn.MOST_TAPS)
+    if run is not None:
+        run()
+        np.testing.assert_array_equal(found, expected)
+
+
 @pytest.mark.parametrize("case", CASES, ids=str)
 @pytest.mark.parametrize("which", ["forward", "data", "weight"])
 def test_attached_kernels_on_boxes(which: str, case: Any, check_kernel: Any) -> None:
