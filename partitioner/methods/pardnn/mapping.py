@@ -38,6 +38,7 @@ def map_near(net: Wires, known: Clusters, state: Board, order: Numbers, maximal:
     waiting = zeros(len(known.lower))
     for place in range(len(order)):
         rank[order[place]] = place
+        waiting[order[place]] = 1
     turn = list(range(len(order)))
     rounds = 1
     while 2**rounds < len(known.of):

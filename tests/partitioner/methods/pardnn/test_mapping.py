@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tofu.partitioner.methods.pardnn.balancing import balance, least_cost
@@ -146,6 +146,7 @@ def test_clusters_are_mapped_on_the_three_conditions(seed: int, workers: int, ma
 
 
 @given(st.integers(0, 10_000), st.integers(1, 4), st.booleans())
+@example(96, 3, True)
 def test_rounds_look_again_next_to_what_was_mapped(seed: int, workers: int, maximal: bool) -> None:
     mapped, by_rounds = begun(seed, workers), begun(seed, workers)
     order = by_criticality(mapped.known, mapped.slices.primaries)
