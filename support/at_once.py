@@ -28,13 +28,13 @@ def at_once(calls: Sequence[Callable[[], Result]]) -> list[Result]:
         return [call() for call in calls]
     fork = multiprocessing.get_context("fork")
     forks = []
-    for call in calls[1:]:
-        receiving, sending = fork.Pipe(duplex=False)
-        process = fork.Process(target=_answer, args=(call, sending), daemon=True)
-        process.start()
-        sending.close()
-        forks.append((process, receiving))
     try:
+        for call in calls[1:]:
+            receiving, sending = fork.Pipe(duplex=False)
+            process = fork.Process(target=_answer, args=(call, sending), daemon=True)
+            process.start()
+            sending.close()
+            forks.append((process, receiving))
         found = [calls[0]()]
         for call, (_, receiving) in zip(calls[1:], forks, strict=True):
             try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import os
 import re
 import subprocess
 from collections.abc import Sequence
@@ -43,14 +44,16 @@ class Unit:
         callers = [caller for body in bodies for caller in _callers(body)]
         text = "\n".join([*macros, prelude, *shared, CALL, *bodies, *callers])
         name = hashlib.sha256(text.encode()).hexdigest()[:16]
-        file, binary = folder / f"{name}.cpp", folder / f"{name}.so"
+        binary = folder / f"{name}.so"
         if not binary.exists():
+            file, made = (folder / f"{name}.{os.getpid()}.{kind}" for kind in ("cpp", "so"))
             file.write_text(text, encoding="utf-8")
             flags = ["-std=c++17", "-O1", "-shared", "-fPIC", "-pthread", "-ffp-contract=off"]
             headers = ["-include", str(HERE / "shim.h"), "-I", str(HERE / "shim_headers")]
-            command = [host_compiler(), *flags, *headers, str(file), "-o", str(binary)]
+            command = [host_compiler(), *flags, *headers, str(file), "-o", str(made)]
             result = subprocess.run(command, capture_output=True, text=True, check=False)
             assert result.returncode == 0, result.stderr[:4000]
+            made.replace(binary)  # whole at once, since other processes may need it too
         self._library = ctypes.CDLL(str(binary))
 
     def run(self, launch: KernelLaunch) -> None:
