@@ -140,11 +140,13 @@ def _strategy(
     from ..support.wording import alternatives
     from ..sync import builders, read
 
+    known = (*builders.BUILDERS, "auto")
     if path is not None:
+        if str(path) in known and not path.exists():
+            raise PlanError(f"{str(path)!r} is not a strategy file but a builder: give it to --builder")
         return read(path, graph, workers, machine)
     assert builder is not None, "one of both is given"
     if builder not in builders.BUILDERS:
-        known = (*builders.BUILDERS, "auto")
         raise PlanError(f"there is no builder {builder!r}{alternatives(builder, known)}")
     return builders.BUILDERS[builder](graph, workers)
 
