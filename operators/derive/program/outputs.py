@@ -62,10 +62,10 @@ def _write_block(program: KernelProgram, numbers: list[int], ranges: Ranges) -> 
             assert isinstance(value, Value)
             own = register(value.shape, value.dtype, program.order)
             value = program.steps.add(convert, (value,), own, inplace=False)
-        results.append((number, value, len(program.steps.items) - 1))
-    for number, result, step in results:
+        results.append((number, value))
+    for number, result in results:
         target = narrow(program.views[number], program.axes, ranges, program.box)
-        if step < start or not _redirect(program, number, target, result, step):
+        if not _redirect(program, number, target, result, start):
             program.steps.add(convert, (result,), fixed(target), inplace=False)
 
 
@@ -82,22 +82,35 @@ def _overwritten(program: KernelProgram, value: Operand, number: int, numbers: l
     )
 
 
-def _redirect(program: KernelProgram, number: int, target: Array, result: Operand, step: int) -> bool:
-    """Let the step that computes a result write it to the output; False if a copy is needed."""
+def _redirect(program: KernelProgram, number: int, target: Array, result: Operand, start: int) -> bool:
+    """Let the step that computes a result write it to the output; False if a copy is needed.
+
+    The steps of the block begin at `start`.
+    """
     if not isinstance(result, Value) or not isinstance(result.home, Register):
         return False
-    home, writer = result.home, program.steps.items[step]
-    if writer.out.home is not home or home.target is not None:
+    home, steps = result.home, program.steps.items
+    if home.target is not None or result.shape != target.shape or result.dtype != target.dtype:
         return False
-    if result.shape != target.shape or result.dtype != target.dtype:
+    written = [index for index in range(start, len(steps)) if steps[index].out.home is home]
+    if len(written) != home.writes or steps[written[-1]].out.strides != result.strides:
         return False
-    if program.aliased[number]:
-        later = program.steps.items[step + 1 if writer.inplace else step :]
-        if home.writes > 1 or any(_reads(other, target) for other in later):
-            return False
-    home.target = target
-    home.exclusive = not program.aliased[number]
+    free_from = _free_from(steps, start, target) if program.aliased[number] else 0
+    if written[0] < free_from:
+        return False
+    home.target, home.free_from = target, free_from
     return True
+
+
+def _free_from(steps: list[ArrayStep], start: int, target: Array) -> int:
+    """Return the number of the first step that may write an output which lies over an input.
+
+    It is the last step that reads the input, if that step may write over its arguments, or the next one.
+    """
+    for number in reversed(range(start, len(steps))):
+        if _reads(steps[number], target):
+            return number if steps[number].inplace else number + 1
+    return start
 
 
 def _reads(step: ArrayStep, target: Array) -> bool:

@@ -32,8 +32,8 @@ class Register:
     writes: int = 0
     """The number of steps that write it."""
 
-    exclusive: bool = False
-    """Whether `target` shares no memory with inputs, so that earlier steps may also compute there."""
+    free_from: int = 0
+    """The number of the first step that may write `target`; no later one reads inputs that lie there."""
 
     uniform: Value | None = None
     """The value as which every step sees it; None if steps see it with different shapes or strides."""
@@ -184,12 +184,13 @@ def _extend_targets(steps: list[ArrayStep]) -> None:
     """Compute a chain of steps that ends in an output in the output's memory, where possible."""
     for index in reversed(range(len(steps))):
         step, out = steps[index], steps[index].out.home
-        if not (isinstance(out, Register) and out.exclusive and out.first == index and step.inplace):
+        if not (isinstance(out, Register) and out.target is not None and out.first == index and step.inplace):
             continue
         for home in _registers(step.arguments):
             fits = home.uniform is not None and home.uniform.dtype == step.out.dtype
-            if fits and home.last == index and home.target is None and _same_layout(step, home):
-                home.target, home.exclusive = out.target, True
+            free = home.last == index and home.first >= out.free_from
+            if fits and free and _same_layout(step, home):
+                home.target, home.free_from = out.target, out.free_from
                 break
 
 

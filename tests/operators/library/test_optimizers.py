@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from math import prod
+
 import numpy as np
 import pytest
 
 from tofu.errors import OperatorError
 from tofu.operators import get, names
+from tofu.operators.derive import derive
+from tofu.operators.kernels.kernel import KernelCall
+from tofu.operators.stages.bound_operator import BoundOperator
+
+from ..conftest import kernel_call
 
 RNG = np.random.default_rng(14)
 WEIGHT, GRAD, FIRST = RNG.normal(size=(3, 2, 3))
@@ -102,7 +110,10 @@ def test_master_copies() -> None:
         np.testing.assert_array_equal(momentum, expected[1:])
 
 
-@pytest.mark.parametrize("name", [name for name in names() if get(name).overwrites])
+OVERWRITING = [name for name in names() if get(name).overwrites]
+
+
+@pytest.mark.parametrize("name", OVERWRITING)
 def test_updates_may_overwrite_what_they_read(name: str) -> None:
     operator = get(name)
     assert operator.example is not None
@@ -110,6 +121,45 @@ def test_updates_may_overwrite_what_they_read(name: str) -> None:
     bound = stage.bind(operator.example.shapes)
     assert set(operator.overwrites) & bound.reads <= bound.in_place
     assert len(operator.overwrites) == len(bound.output_shapes) == len(operator.outputs({}))
+
+
+def in_place(name: str, call: KernelCall) -> KernelCall:
+    """Return a call of an update whose outputs lie in the tensors that they overwrite."""
+    over = tuple(call.inputs.get(tensor, call.outputs[k]) for k, tensor in enumerate(get(name).overwrites))
+    return replace(call, outputs=over)
+
+
+def update_of(name: str, shape: tuple[int, ...] | None = None) -> BoundOperator:
+    """Return an update of a weight of a shape, that of the operator's example if None."""
+    example = get(name).example
+    assert example is not None
+    shapes = {t: shape if shape and prod(of) > 1 else of for t, of in example.shapes.items()}
+    (stage,) = get(name).stages({}, shapes)
+    return stage.bind(shapes)
+
+
+@pytest.mark.parametrize("name", OVERWRITING)
+def test_results_do_not_depend_on_whether_an_update_overwrites(name: str) -> None:
+    bound = update_of(name, (37, 50))
+    tensors = {tensor: RNG.uniform(0.1, 0.9, bound.shapes[tensor]) for tensor in bound.reads}
+    apart = kernel_call(bound, bound.full_box, tensors, "float32")
+    derive(apart)()
+    call = in_place(name, kernel_call(bound, bound.full_box, tensors, "float32"))
+    derive(call)()
+    for found, expected in zip(call.outputs, apart.outputs, strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize(
+    ("name", "arrays"), [("sgd_update", 1), ("sgd_mom_update", 2), ("adam_update", 2), ("adamw_update", 2)]
+)
+def test_updates_compute_in_the_memory_that_they_overwrite(name: str, arrays: int) -> None:
+    """Besides it they need few arrays of the size of the weight."""
+    bound = update_of(name, (37, 50))
+    tensors = {tensor: np.ones(bound.shapes[tensor]) for tensor in bound.reads}
+    call = in_place(name, kernel_call(bound, bound.full_box, tensors, "float32"))
+    derive(call)
+    assert call.workspace.used_bytes < (arrays + 0.5) * 37 * 50 * 4
 
 
 @pytest.mark.parametrize(("number", "expected"), [(0, GRAD), (1, FIRST + GRAD), (7, FIRST + GRAD)])

@@ -13,6 +13,7 @@ from tofu.operators.derive import _recipes, derive
 from tofu.operators.derive.nodes import blocks
 from tofu.operators.derive.program.access import gather
 from tofu.operators.derive.steps.layout import layout_of
+from tofu.operators.kernels.kernel import KernelCall
 from tofu.operators.stages.stage import derived
 
 from ...conftest import kernel_call
@@ -46,3 +47,12 @@ def test_what_blocks_share_is_computed_once(
     bare = [each.func if isinstance(each, partial) else each for each in functions]
     assert bare.count(function) == count
     _recipes.cache_clear()
+
+
+def test_a_chain_does_not_begin_in_an_output_whose_input_is_read_later() -> None:
+    text = "def f(a, b):\n    return lambda i: (b[i] * 2 + 1) * 3 - a[i] * b[i]"
+    bound = derived(tdl.parse(text)).bind({"a": (5,), "b": (5,)})
+    a, b = np.arange(5.0), np.arange(5.0) + 7
+    expected = (b * 2 + 1) * 3 - a * b
+    derive(KernelCall(bound, {"i": (0, 5)}, {"a": a, "b": b}, {"a": ((0, 5),), "b": ((0, 5),)}, (a,)))()
+    np.testing.assert_array_equal(a, expected)
