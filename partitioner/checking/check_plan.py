@@ -1,8 +1,8 @@
 """An independent check of a plan and of the programs lowered from it.
 
-This file shares no code with search and lowering. It knows regions, graphs and the analysis of descriptions
-(`Bound`). It splits boxes and counts bytes itself, in Python's integers, and trusts nothing that a plan
-states. It establishes, in this order:
+This package shares no code with search and lowering. It knows regions, graphs and the analysis of
+descriptions (`Bound`). It splits boxes and counts bytes itself, in Python's integers, and trusts nothing that
+a plan states. It establishes, in this order:
 
 1. The plan is for this graph, these shapes and this worker count.
 2. Every layout covers its tensor; every element is owned once or by whole replicas; aliases agree.
@@ -28,17 +28,22 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from math import prod
 
-import numpy as np
-
-from ...analyzer.bind.bound import Bound
-from ...analyzer.indices.region import Region, to_region
 from ...dataflow.graph import Graph, Operation, Tensor
 from ...errors import PlanError
-from ...programs.plain_regions import Located, check_tiling, common, lacking, overlapping, shown, size
+from ...programs.plain_regions import overlapping
 from ...tdl.ast import Reducer
 from ..layouts.forms import At, Form, Partial
 from ..plans.plan import Plan
+from .plain_counts import (
+    by_holder,
+    check_covered,
+    check_source,
+    fetched_elements,
+    needed_parts,
+    summed_elements,
+)
 from .plain_forms import PlainParts, plain_parts, terms_of
+from .plain_tasks import PlainTasks, check_terms
 
 ADVICE = "the plan was changed, or its method has a defect: partition the graph again"
 
@@ -98,7 +103,7 @@ class _PlanCheck:
         self._graph = graph
         self._plan = plan
         self._held: dict[tuple[object, ...], PlainParts] = {}
-        self._operators: dict[tuple[object, ...], _Tasks] = {}
+        self._operators: dict[tuple[object, ...], PlainTasks] = {}
         self._counts: dict[tuple[object, ...], int] = {}
         self._versions: dict[tuple[int, int], PlainParts] = {}
         self._maker = {tensor: each for each in graph.operations for tensor in each.outputs}
@@ -171,10 +176,10 @@ class _PlanCheck:
             )
         held = self._layout(tensor.index, len(plan.factors))
         whole = tuple((0, n) for n in tensor.shape)
-        _check_terms(whole, held, place)
+        check_terms(whole, held, place)
         if layout.via is not None:
             between = self._parts(tensor.index, layout.via, plan.factors, f"{place}, on the way")
-            _check_terms(whole, between, f"{place}, on the way")
+            check_terms(whole, between, f"{place}, on the way")
         lasting = tensor.role.persistent or tensor.index in self._graph.outputs
         if terms_of(held) > 1 and (lasting or tensor.index not in self._maker):
             raise PlanError(f"{place} is never reduced: its {terms_of(held)} terms are not summed")
@@ -230,11 +235,11 @@ class _PlanCheck:
             if not 0 <= copy.source < number:
                 raise PlanError(f"{place} is made from version {copy.source}, which does not exist before it")
             parts = self._parts(tensor.index, copy.form, self._plan.factors, place)
-            for (worker, _), regions in _by_holder(parts).items():
+            for (worker, _), regions in by_holder(parts).items():
                 if any(overlapping(regions)):
                     raise PlanError(f"{place}: worker {worker} would hold some elements twice")
-            moved += _summed(versions[copy.source], parts, place) * tensor.itemsize
-            _check_source(versions[copy.source], parts, place)
+            moved += summed_elements(versions[copy.source], parts, place) * tensor.itemsize
+            check_source(versions[copy.source], parts, place)
             versions.append(parts)
             if not copy.readers:
                 raise PlanError(f"{place} is read by nothing")
@@ -281,7 +286,7 @@ class _PlanCheck:
             held = self._layout(tensor, steps) if copied is None else copied
             if copied is not None:
                 what = f"operation {operation.name!r} reads a copy of {self._graph.tensors[tensor].name!r}"
-                _check_covered(_needed(tasks, copied, read), copied, what)
+                check_covered(needed_parts(tasks, copied, read), copied, what)
             total += self._count(key, tasks, tensor, read, held)
             if terms_of(held) > 1:
                 self._check_read(operation, tensor, tasks, terms_of(held))
@@ -295,7 +300,7 @@ class _PlanCheck:
             total += self._count(key, tasks, tensor, output, self._layout(tensor, steps))
         return total
 
-    def _check_read(self, operation: Operation, tensor: int, tasks: _Tasks, terms: int) -> None:
+    def _check_read(self, operation: Operation, tensor: int, tasks: PlainTasks, terms: int) -> None:
         """Check that an operation reads every term of a sum, in the sum's own element type."""
         place, name = f"operation {operation.name!r}", self._graph.tensors[tensor].name
         if tasks.reads != terms:
@@ -311,16 +316,16 @@ class _PlanCheck:
         if reducer is not Reducer.SUM:
             raise PlanError(f"{place} reads terms of {name!r}, which are combined by {reducer}")
 
-    def _tasks(self, operation: Operation, form: Form, factors: Sequence[int], steps: int) -> _Tasks:
+    def _tasks(self, operation: Operation, form: Form, factors: Sequence[int], steps: int) -> PlainTasks:
         key = (operation.bound, form, steps)
         if key not in self._operators:
-            self._operators[key] = _Tasks(operation.bound, form, factors, f"operation {operation.name!r}")
+            self._operators[key] = PlainTasks(operation.bound, form, factors, f"operation {operation.name!r}")
         return self._operators[key]
 
     def _count(
         self,
         operator: tuple[object, ...],
-        tasks: _Tasks,
+        tasks: PlainTasks,
         tensor: int,
         use: tuple[str, ...] | int,
         held: PlainParts,
@@ -334,135 +339,16 @@ class _PlanCheck:
         return self._counts[key] * self._graph.tensors[tensor].itemsize
 
     def _counted(
-        self, tasks: _Tasks, tensor: int, use: tuple[str, ...] | int, held: PlainParts, via: Form | None
+        self, tasks: PlainTasks, tensor: int, use: tuple[str, ...] | int, held: PlainParts, via: Form | None
     ) -> int:
         if not isinstance(use, int):
-            return _fetched(tasks, held, use)
+            return fetched_elements(tasks, held, use)
         place = f"tensor {self._graph.tensors[tensor].name!r}"
         made = tasks.outputs[use]
         if via is None or terms_of(made) == terms_of(held):
-            return _summed(made, held, place)
+            return summed_elements(made, held, place)
         between = self._parts(tensor, via, self._plan.factors, f"{place}, on the way")
-        return _summed(made, between, f"{place}, on the way") + _summed(between, held, place)
-
-
-class _Tasks:
-    """One operator's tasks on the workers of the first steps: the checked regions of each."""
-
-    def __init__(self, bound: Bound, form: Form, factors: Sequence[int], place: str) -> None:
-        variables = list(bound.variables)
-        whole = tuple((0, bound.extents[variable]) for variable in variables)
-        parts = plain_parts(form, whole, variables, factors, prod(factors), place)
-        boxes = [box for _, box, _ in parts]
-        if not parts:
-            raise PlanError(f"{place} is computed by no worker")
-        _check_terms(whole, parts, f"{place}, its iterations")
-        cut = [v for axis, v in enumerate(variables) if any(box[axis] != whole[axis] for box in boxes)]
-        for variable in cut:
-            if bound.kind(variable) is None:
-                offered = [v for v in variables if bound.kind(v) is not None]
-                raise PlanError(
-                    f"{place}: {bound.description.name} has no strategy along {variable!r}; its strategies "
-                    f"are along {', '.join(offered) or 'no variable'}"
-                )
-        reduced = [variable for variable in cut if bound.kind(variable) == "reduce"]
-        self.reads = terms_of(parts)
-        reducers = {str(bound.reducer(variable)): f"{variable}" for variable in reduced}
-        if self.reads > 1:
-            reducers.setdefault(str(Reducer.SUM), "the terms that it reads")
-        if len(reducers) > 1:
-            listed = " and ".join(f"{reducer} over {variable}" for reducer, variable in reducers.items())
-            raise PlanError(f"{place}: its partial results would be combined by {listed}; choose one")
-        self.reducer = bound.reducer(reduced[0]) if reduced else Reducer.SUM if self.reads > 1 else None
-        axes = [variables.index(variable) for variable in reduced]
-        array = np.array(boxes, np.int64).reshape(len(boxes), len(variables), 2)
-        regions = bound.input_regions(array)
-        self.workers = [worker for worker, _, _ in parts]
-        self.read = [term for _, _, term in parts]
-        self.inputs = {name: _regions(regions[name]) for name in bound.reads}
-        within: dict[Region, int] = {}
-        for box in boxes:
-            within.setdefault(tuple(box[axis] for axis in axes), len(within))
-        terms = [term * len(within) + within[tuple(box[axis] for axis in axes)] for _, box, term in parts]
-        self.outputs: list[PlainParts] = [
-            tuple(zip(self.workers, _regions(produced), terms, strict=True))
-            for produced in bound.output_regions(array)
-        ]
-        for output, shape in zip(self.outputs, bound.output_shapes, strict=True):
-            _check_terms(tuple((0, extent) for extent in shape), output, f"{place}, what it produces")
-
-
-def _check_terms(whole: Region, parts: PlainParts, place: str) -> None:
-    """Raise PlanError unless the parts of every term tile the whole."""
-    by_term: dict[int, list[Region]] = {}
-    for _, region, term in parts:
-        by_term.setdefault(term, []).append(region)
-    for term in range(terms_of(parts)):
-        here = place if terms_of(parts) == 1 else f"{place}, term {term}"
-        check_tiling(whole, by_term.get(term, []), here)
-
-
-def _needed(tasks: _Tasks, held: PlainParts, names: tuple[str, ...]) -> set[tuple[int, Region, int]]:
-    """Return the workers, regions and terms of what tasks read."""
-    read = tasks.read if terms_of(held) > 1 else [0] * len(tasks.read)
-    return {
-        (worker, tasks.inputs[name][task], read[task])
-        for name in names
-        for task, worker in enumerate(tasks.workers)
-    }
-
-
-def _fetched(tasks: _Tasks, held: PlainParts, names: tuple[str, ...]) -> int:
-    """Count the elements that tasks read and their workers lack."""
-    needed = _needed(tasks, held, names)
-    return sum(size(region) for _, region, _ in needed) - _there(needed, held)
-
-
-def _summed(made: PlainParts, wanted: PlainParts, place: str) -> int:
-    """Count the elements that move if every wanted term is the sum of equally many that were made."""
-    before, after = terms_of(made), terms_of(wanted)
-    if before % after:
-        raise PlanError(f"{place} has {after} terms, which cannot be made of {before}")
-    each = before // after
-    sources = [(worker, region, term // each) for worker, region, term in made]
-    return each * sum(size(region) for _, region, _ in wanted) - _there(wanted, sources)
-
-
-def _check_source(made: PlainParts, wanted: PlainParts, place: str) -> None:
-    """Raise PlanError unless every wanted part is in each of the terms that are summed to it."""
-    each = terms_of(made) // terms_of(wanted)
-    summands = [(worker, region, term * each + n) for worker, region, term in wanted for n in range(each)]
-    _check_covered(summands, made, place)
-
-
-def _check_covered(needed: Iterable[tuple[int, Region, int]], held: PlainParts, place: str) -> None:
-    """Raise PlanError unless every region lies in what is held of its term."""
-    by_term: dict[int, list[Region]] = {}
-    for _, region, term in held:
-        by_term.setdefault(term, []).append(region)
-    for worker, region, term in needed:
-        gap = lacking(region, by_term.get(term, []))
-        if gap is not None:
-            raise PlanError(f"{place}: worker {worker} needs {shown(gap)}, which no worker holds")
-
-
-def _there(needed: Iterable[tuple[int, Region, int]], held: Iterable[tuple[int, Region, int]]) -> int:
-    """Count the elements of regions that their workers hold, term by term."""
-    at = {key: Located(regions) for key, regions in _by_holder(held).items()}
-    nothing = Located([])
-    return sum(
-        size(common(region, own))
-        for worker, region, term in needed
-        for own in at.get((worker, term), nothing).near(region)
-    )
-
-
-def _by_holder(parts: Iterable[tuple[int, Region, int]]) -> dict[tuple[int, int], list[Region]]:
-    """Group the regions of parts by worker and term."""
-    found: dict[tuple[int, int], list[Region]] = {}
-    for worker, region, term in parts:
-        found.setdefault((worker, term), []).append(region)
-    return found
+        return summed_elements(made, between, f"{place}, on the way") + summed_elements(between, held, place)
 
 
 def _first_steps(form: Form, factors: Sequence[int], steps: int) -> tuple[Form, Sequence[int]]:
@@ -476,7 +362,3 @@ def _stepped(forms: Iterable[Form]) -> bool:
     return all(
         isinstance(f, tuple) and not any(isinstance(entry, At | Partial) for entry in f) for f in forms
     )
-
-
-def _regions(boxes: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> tuple[Region, ...]:
-    return tuple(to_region(box) for box in boxes)
