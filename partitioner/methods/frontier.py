@@ -248,7 +248,7 @@ class _Tried:
         spaces = dict.fromkeys([(space.keep, space.replicate), (False, False)] if self._segments == 1 else [])
         plans: list[Plan] = []
         for settings in (timed, *[chosen(keep=keep, replicate=replicate) for keep, replicate in spaces]):
-            front = memory_front(self._graph, self._workers, settings, self._arena)
+            front = memory_front(self._graph, self._workers, settings, self._arena, coarse=True)
             plans += [point.plan for point in reversed(front)]
         problem, _ = prepared(self._graph, self._workers, timed)
         for plan in recombined(problem, self._workers, plans, method):

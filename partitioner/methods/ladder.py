@@ -68,7 +68,7 @@ NEARLY_FULLEST = Fraction(95, 100)
 """Operations at which this part of the most is live get prices as well."""
 
 COARSE = 8
-"""Without a limit, bisection ends at this number of rungs."""
+"""Without a limit, and for plans that are recombined, bisection ends at this number of rungs."""
 
 STEEPER = 24
 """The number of prices above those of the bound, at which plans are looked for that fit."""

@@ -62,19 +62,27 @@ def find_plan_within(
 
 @gc_paused()
 def memory_front(
-    graph: Graph, workers: int, settings: SearchSettings, arena: Callable[[Plan], int]
+    graph: Graph,
+    workers: int,
+    settings: SearchSettings,
+    arena: Callable[[Plan], int],
+    *,
+    coarse: bool = False,
 ) -> tuple[Fitting, ...]:
     """Return up to `POINTS` plans, from the least memory that prices lead to up to the best plan.
 
     Their limits are spread evenly over the memory between the two. A plan is left out if another one takes no
     more memory and costs no more. The bounds of the plans hold for all plans, not for those within a limit.
-    Only arenas count.
+    Only arenas count. If `coarse`, fewer prices are tried for each limit.
     """
     prepare = cache(partial(prepared, graph, workers, settings))
     plan = find_plan(graph, workers, settings, prepare)
     if not settings.chosen_method().takes_prices:
         return (Fitting(plan, cost_of(plan), arena(plan)),)
-    return Ladder.of(prepare(), workers, Needs(arena), plan).front()
+    ladder = Ladder.of(prepare(), workers, Needs(arena), plan)
+    if coarse:
+        ladder.stride = COARSE
+    return ladder.front()
 
 
 def least_peak_bytes(graph: Graph, workers: int, scratch: Scratch | None = None) -> int:
