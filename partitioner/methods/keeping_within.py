@@ -21,7 +21,7 @@ is live.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -31,7 +31,7 @@ from ...support.gc_pause import gc_paused
 from ..layouts.choices import Counts
 from ..plans.plan import Plan
 from ..problem.ways_to_hold import COMPUTE, FETCH, PHASES
-from .keeping import Keeping, Offers, lighter, may_keep
+from .keeping import Batch, Keeping, Offers, lighter, may_keep
 
 ROUNDS = 60
 """The number of times that prices are changed."""
@@ -165,10 +165,14 @@ def _repaired(offers: Offers, chosen: Counts, room: int) -> Counts:
     """Return a choice near this one with at most `room` live bytes, or as few as swaps lead to."""
     least, best = offers.live(chosen), chosen
     live = least
+    full: list[int] = []
     for _ in range(SWAPS):
         if least.max() <= room:
             break
-        chosen, changed = _freed(offers, chosen, int(live.argmax()), int(live.max()) - room)
+        instant = int(live.argmax())
+        free = {each: max(room - int(live[each]), 0) for each in full if each != instant}
+        full.append(instant)
+        chosen, changed = _freed(offers, chosen, instant, int(live[instant]) - room, free)
         if not changed:
             break
         live = offers.live(chosen)
@@ -177,22 +181,28 @@ def _repaired(offers: Offers, chosen: Counts, room: int) -> Counts:
     return _filled(offers, best, room)
 
 
-def _freed(offers: Offers, chosen: Counts, instant: int, excess: int) -> tuple[Counts, bool]:
+def _freed(
+    offers: Offers, chosen: Counts, instant: int, excess: int, free: Mapping[int, int]
+) -> tuple[Counts, bool]:
     """Change groups until `excess` fewer bytes are live at an instant, the cheapest first.
 
-    The second value tells whether a group can free any.
+    At the instants in `free` no change may take more than these bytes, or changes would follow each other in
+    a circle. The second value tells whether a group can free any.
     """
     chosen = chosen.copy()
     swaps: list[tuple[float, int, int, int]] = []
     for batch in offers.batches:
         if len(batch.menu.ways) == 1:
             continue
-        span = (batch.firsts <= instant).sum(axis=1) - 1
         own = chosen[batch.numbers]
-        freed = batch.menu.live[own, span] - batch.menu.live[:, span]
+        freed = -_more(batch, own, instant)
+        fits = freed > 0
+        for other, most in free.items():
+            if fits.any():
+                fits &= _more(batch, own, other) <= most
         further = batch.menu.moved[own] - batch.menu.moved[:, None]
         with np.errstate(divide="ignore", invalid="ignore"):
-            price = np.where(freed > 0, -further / np.minimum(freed, excess), np.inf)
+            price = np.where(fits, -further / np.minimum(freed, excess), np.inf)
         best = price.argmin(axis=0)
         places = np.arange(len(own))
         for place in np.flatnonzero(np.isfinite(price[best, places])).tolist():
@@ -206,6 +216,12 @@ def _freed(offers: Offers, chosen: Counts, instant: int, excess: int) -> tuple[C
         chosen[number] = way
         excess -= freed_bytes
     return chosen, bool(swaps)
+
+
+def _more(batch: Batch, own: Counts, instant: int) -> Counts:
+    """Return `[way, group]`: the bytes by which a group's other ways exceed its own at an instant."""
+    span = (batch.firsts <= instant).sum(axis=1) - 1
+    return np.asarray(batch.menu.live[:, span] - batch.menu.live[own, span])
 
 
 def _filled(offers: Offers, chosen: Counts, room: int) -> Counts:

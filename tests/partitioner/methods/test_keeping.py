@@ -193,3 +193,15 @@ def test_sums_stay_in_terms_and_inputs_in_copies(data, toy, texts):
         for name, layout in plan.layouts.items():
             if Partial() in layout.form:
                 assert found.layouts[name].form == layout.form
+
+
+@pytest.mark.parametrize("share", [0.4, 0.7, 0.8])
+def test_a_higher_limit_is_met_as_well(share):
+    """Two instants of this plan fill up in turn: what one frees, the other must not take."""
+    graph = tofu.models.get("lenet").training_graph()
+    plan, peak = partition(graph, 8, "refine", memory="unlimited"), partial(peak_bytes, graph)
+    fitting = 1_414_272
+    limit = int(fitting + share * (peak(plan) - fitting))
+    found = within(graph, plan, limit, peak)
+    assert found.peak_bytes <= limit
+    assert found.plan.cost_bytes <= 3_352_840
