@@ -45,7 +45,7 @@ class CCall:
     """How the function is called."""
 
     words: Words
-    """What is called with what, as the form says."""
+    """Addresses and numbers, as the form says."""
 
     kept: object
     """The memory at the addresses, which lives as long as the call."""
