@@ -10,6 +10,8 @@ from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from ..operators.derive.steps.layout import address_of
 from ..operators.kernels.c_run import CallForm, CCall, CRun
 from ..operators.kernels.kernel import Array, in_turn
@@ -60,7 +62,7 @@ class FetchedBytes:
         def run() -> None:
             self._count[0] += nbytes
 
-        words = (self._count.buffer_info()[0], nbytes)
+        words = np.array((self._count.buffer_info()[0], nbytes), np.int64)
         return CRun(run, (CCall(CallForm.COUNT, words, self._count, "the count of bytes"),))
 
 

@@ -21,6 +21,7 @@ from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 from ..errors import ExecutionError
 from ..operators.kernels.kernel import Array
+from ..operators.kernels.workspace import Scratch
 from ..operators.native.asked import is_asked
 from ..operators.native.call_list import joined
 from ..programs.memory import MemoryPlan
@@ -101,11 +102,12 @@ class NumpyEngine(OneProcess):
         self.buffers = buffers_in(partitioned, memory, arenas)
         self._stand_ins = stand_ins
         messages = {} if stand_ins is None else stand_ins.prepare(self.buffers, arenas)
+        scratch = shared_scratch(served)
         served += [] if stand_ins is None else stand_ins.lanes()
         self._prepared = [
             messages[worker]
             if worker in messages
-            else prepare(partitioned, self.buffers, worker, guard_scratch=watch.guard_buffers)
+            else prepare(partitioned, self.buffers, worker, watch.guard_buffers, scratch)
             for worker in range(partitioned.workers)
         ]
         self._guards = {
@@ -226,6 +228,14 @@ class NumpyEngine(OneProcess):
         if stand_ins is not None and self._is_stand_in(worker):
             return f"{stand_ins.place(worker, index)}, iteration {self.iterations}"
         return f"{place_of(self._partitioned, worker, index)}, iteration {self.iterations}"
+
+
+def shared_scratch(served: Sequence[Sequence[LaneOf]]) -> dict[LaneOf, Scratch]:
+    """Return the memory of every lane's scratch: one for all lanes of a thread, which runs one at a time."""
+    found: dict[LaneOf, Scratch] = {}
+    for lanes in served:
+        found |= dict.fromkeys(lanes, Scratch())
+    return found
 
 
 def default_threads(workers: int) -> int:

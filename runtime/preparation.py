@@ -2,14 +2,16 @@
 
 The instructions of a lane share one workspace, because they run one after the other. Its size is measured
 first: every instruction is prepared on separate scratch, and those that took any are prepared again in the
-shared workspace.
+shared workspace. The workspaces of lanes that one thread serves lie in the same memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import accumulate
+from types import MappingProxyType
 from typing import assert_never
 
 import numpy as np
@@ -17,7 +19,7 @@ import numpy as np
 from ..dataflow.element_types import storage_type
 from ..errors import ExecutionError
 from ..operators.kernels.kernel import Array
-from ..operators.kernels.workspace import Workspace
+from ..operators.kernels.workspace import Scratch, Workspace, aligned
 from ..programs.guarded_memory import BAND_BYTES
 from ..programs.memory import MemoryPlan
 from ..programs.offsets import ALIGNMENT_BYTES
@@ -31,6 +33,7 @@ from ..programs.program import (
     Reduce,
     lane_of,
 )
+from ..programs.schedule import LaneOf
 from ..support.gc_pause import gc_paused
 from .buffer_views import BufferViews
 from .collectives import FetchedBytes, Step, Transfer, multi_fetch
@@ -38,6 +41,9 @@ from .reductions import reduction
 from .scratch_bands import watched_scratch
 
 Buffers = Sequence[Sequence[Array]]
+
+NOT_SHARED: Mapping[LaneOf, Scratch] = MappingProxyType({})
+"""Every lane has memory of its own for scratch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,15 +66,20 @@ class PreparedSteps:
 
 
 def prepare(
-    partitioned: PartitionedGraph, buffers: Buffers, worker: int, guard_scratch: bool = False
+    partitioned: PartitionedGraph,
+    buffers: Buffers,
+    worker: int,
+    guard_scratch: bool = False,
+    scratch: Mapping[LaneOf, Scratch] = NOT_SHARED,
 ) -> PreparedSteps:
     """Bind a worker's instructions to `buffers[worker][buffer]`.
 
-    If `guard_scratch`, a step raises ExecutionError if its kernel writes outside its scratch memory. Raises
-    ExecutionError that names the worker and the operation if a kernel cannot be prepared.
+    `scratch` has the memory of lanes that share it. If `guard_scratch`, a step raises ExecutionError if its
+    kernel writes outside its scratch memory. Raises ExecutionError that names the worker and the operation if
+    a kernel cannot be prepared.
     """
     with gc_paused():
-        return _Preparation(partitioned, buffers, worker, guard_scratch).run()
+        return _Preparation(partitioned, buffers, worker, guard_scratch).run(scratch)
 
 
 def place_of(partitioned: PartitionedGraph, worker: int, index: int) -> str:
@@ -89,19 +100,21 @@ def errors_named(partitioned: PartitionedGraph, worker: int, index: int) -> Iter
 
 
 def allocate(partitioned: PartitionedGraph, memory: MemoryPlan) -> list[Array]:
-    """Allocate one zeroed arena per worker, as bytes."""
-    arenas: list[Array] = []
-    for worker, arena_bytes in enumerate(memory.arena_bytes):
-        try:
-            block = np.zeros(arena_bytes + ALIGNMENT_BYTES, np.uint8)
-        except MemoryError:
-            raise ExecutionError(
-                f"worker {worker}: no memory for its arena of {arena_bytes} bytes; use more workers "
-                "or a smaller batch"
-            ) from None
-        start = -block.ctypes.data % ALIGNMENT_BYTES
-        arenas.append(block[start : start + arena_bytes])
-    return arenas
+    """Allocate one zeroed arena per worker, as bytes.
+
+    They lie one after the other in one block, which NumPy asks the system to keep on large pages.
+    """
+    sizes = [aligned(arena_bytes) for arena_bytes in memory.arena_bytes]
+    try:
+        block = np.zeros(sum(sizes) + ALIGNMENT_BYTES, np.uint8)
+    except MemoryError:
+        raise ExecutionError(
+            f"there is no memory for the arenas of {len(sizes)} workers, {sum(sizes)} bytes; use a machine "
+            "with more memory, several machines, or a smaller batch"
+        ) from None
+    start = -block.ctypes.data % ALIGNMENT_BYTES
+    starts = accumulate(sizes, initial=start)
+    return [block[at : at + nbytes] for at, nbytes in zip(starts, memory.arena_bytes, strict=False)]
 
 
 def buffers_in(
@@ -130,7 +143,7 @@ class _Preparation:
         self._worker = worker
         self._traffic = FetchedBytes()
 
-    def run(self) -> PreparedSteps:
+    def run(self, scratch: Mapping[LaneOf, Scratch]) -> PreparedSteps:
         instructions = self._partitioned.programs[self._worker].instructions
         lanes = list(map(lane_of, instructions))
         steps: list[Step | None] = []
@@ -142,7 +155,10 @@ class _Preparation:
             needs[lane] = max(needs[lane], own.used_bytes)
             steps.append(None if own.used_bytes else step)
             kept[lane] += [] if own.used_bytes else own.kept
-        shared = tuple(Workspace(need, self._band_bytes) for need in needs)
+        shared = tuple(
+            Workspace(need, self._band_bytes, scratch.get((self._worker, lane)))
+            for lane, need in zip(Lane, needs, strict=True)
+        )
         for workspace, values in zip(shared, kept, strict=True):
             workspace.keep(values)
         done: list[Step] = []

@@ -20,9 +20,6 @@ from .started_threads import start_all
 
 Step = Callable[[], None]
 
-LONGEST_GROUP = 64
-"""The largest number of steps in a group: a stop may have to wait for that number of small steps."""
-
 JOIN_SECONDS = 5.0
 """The time that `close` waits for steps that are still running."""
 
@@ -58,8 +55,9 @@ class _Group:
 Numbered = tuple[int, Step]
 """A step, and the number of its first step if it is several in one."""
 
-Join = Callable[[Sequence[Numbered], int], Sequence[Numbered]]
-"""Makes one step of several. Such a step writes the number that it is at to memory at the address."""
+Join = Callable[[Sequence[Numbered], int, int], Sequence[Numbered]]
+"""Makes one step of several. Such a step writes the number that it is at to memory at the first address, and
+ends early if there is a number other than 0 at the second one."""
 
 
 class StepFailed(Exception):
@@ -84,7 +82,7 @@ class _Stopped(Exception):
 
 
 def group(tasks: Sequence[Sequence[ThreadStep]]) -> tuple[tuple[_Group, ...], ...]:
-    """Cut every thread's tasks before a wait, after a step that others wait for, and when too long."""
+    """Cut every thread's tasks before a wait and after a step that others wait for."""
     awaited: list[set[int]] = [set() for _ in tasks]
     for own in tasks:
         for task in own:
@@ -93,9 +91,7 @@ def group(tasks: Sequence[Sequence[ThreadStep]]) -> tuple[tuple[_Group, ...], ..
     groups: list[tuple[_Group, ...]] = []
     for thread, own in enumerate(tasks):
         cuts = [
-            index
-            for index, task in enumerate(own)
-            if index == 0 or task.waits or index in awaited[thread] or index % LONGEST_GROUP == 0
+            index for index, task in enumerate(own) if index == 0 or task.waits or index in awaited[thread]
         ]
         groups.append(
             tuple(
@@ -121,6 +117,7 @@ class Team:
         count = len(tasks)
         self._done = [0] * count
         self._current = array("q", [0] * count)
+        self._stopping = array("q", [False])
         self._groups = group(tasks)
         self._steps = [
             [self._numbered(each, thread, join) for each in own] for thread, own in enumerate(self._groups)
@@ -128,7 +125,6 @@ class Team:
         self._sleepers = [0] * count
         self._progress = [threading.Condition() for _ in range(count)]
         self._failures: list[tuple[int, int, BaseException]] = []
-        self._stopping = False
         self._closed = False
         self._iteration = 0
         self._working = 0
@@ -149,7 +145,7 @@ class Team:
         Raises StepFailed (its cause is the step's own error) or StepsHang; an interrupt from the keyboard
         stops the threads at their next step and passes through.
         """
-        assert not self._stopping, "a closed or broken team cannot run"
+        assert not self._stopping[0], "a closed or broken team cannot run"
         try:
             with self._gate:
                 self._done[:] = [0] * len(self._threads)
@@ -179,8 +175,8 @@ class Team:
         steps = list(enumerate(block.steps, block.first))
         if join is None:
             return steps
-        address, _ = self._current.buffer_info()
-        return join(steps, address + thread * self._current.itemsize)
+        current, stopping = (each.buffer_info()[0] for each in (self._current, self._stopping))
+        return join(steps, current + thread * self._current.itemsize, stopping)
 
     def _await_threads(self) -> None:
         seen = list(self._current)
@@ -203,7 +199,7 @@ class Team:
         )
 
     def _stop(self) -> None:
-        self._stopping = True
+        self._stopping[0] = True
         for condition in [*self._progress, self._gate]:
             with condition:
                 condition.notify_all()
@@ -230,16 +226,18 @@ class Team:
                     self._gate.notify_all()
 
     def _iterate(self, me: int) -> None:
-        done, current, sleepers = self._done, self._current, self._sleepers
+        done, current, sleepers, stopping = self._done, self._current, self._sleepers, self._stopping
         for block, steps in zip(self._groups[me], self._steps[me], strict=True):
             for other, needed in block.waits:
                 if done[other] < needed:
                     self._sleep_until(other, needed)
-            if self._stopping:
-                raise _Stopped
             for number, step in steps:
+                if stopping[0]:
+                    raise _Stopped
                 current[me] = number
                 step()
+            if stopping[0]:
+                raise _Stopped
             # The order matters: a sleeper counts itself before it looks at `done` for the last time.
             done[me] = block.last
             if sleepers[me]:
@@ -251,9 +249,9 @@ class Team:
         with condition:
             self._sleepers[other] += 1
             try:
-                while self._done[other] < needed and not self._stopping:
+                while self._done[other] < needed and not self._stopping[0]:
                     condition.wait()
             finally:
                 self._sleepers[other] -= 1
-        if self._stopping:
+        if self._stopping[0]:
             raise _Stopped

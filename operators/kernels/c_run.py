@@ -10,12 +10,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
+import numpy as np
+import numpy.typing as npt
+
+Words = npt.NDArray[np.int64]
+"""Addresses, numbers and structs."""
+
 
 class CallForm(IntEnum):
     """How a function is called."""
 
     STRUCT = 0
-    """A function of one address, which returns nothing: `words` are the function and the address."""
+    """A function of a struct's address, which returns nothing: `words` are the function and the struct."""
 
     ONE_THREAD = 1
     """A function `(address, address, int, address)`, which returns 0 if it succeeds and runs while the thread
@@ -25,6 +31,11 @@ class CallForm(IntEnum):
     COUNT = 2
     """No function: a number is added to one in memory. `words` are its address and what is added."""
 
+    COPY = 3
+    """No function: runs of bytes are copied. `words` are the addresses to write and to read, the bytes of a
+    run and the number of axes. For each axis, the innermost first, follow its length and the distances of
+    neighbours that are written and that are read, in bytes."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CCall:
@@ -33,7 +44,7 @@ class CCall:
     form: CallForm
     """How the function is called."""
 
-    words: tuple[int, ...]
+    words: Words
     """Addresses and numbers, as the form says."""
 
     kept: object

@@ -2,7 +2,8 @@
 
 A worker runs one kernel at a time, so the scratch of every kernel may start at the same place. A worker needs
 as much as its largest kernel, not the sum of all. The contents of the scratch are undefined when a kernel
-starts, because other kernels have used it.
+starts, because other kernels have used it. Workers that take turns on one thread have their scratch in the
+same memory, which then stays in the processor's caches.
 """
 
 from __future__ import annotations
@@ -31,16 +32,30 @@ def aligned_bytes(nbytes: int) -> npt.NDArray[np.uint8]:
     return memory[start : start + nbytes]
 
 
+class Scratch:
+    """Memory for workspaces whose kernels never run at the same time. All start at its start."""
+
+    def __init__(self) -> None:
+        self._block = aligned_bytes(0)
+
+    def block(self, nbytes: int) -> npt.NDArray[np.uint8]:
+        """Return the first bytes; those of new memory if there were fewer."""
+        if nbytes > self._block.nbytes:
+            self._block = aligned_bytes(nbytes)
+        return self._block[:nbytes]
+
+
 class Workspace:
     """`nbytes` of memory that kernels get while they are prepared, each from its start after `restart`.
 
     An array that does not fit is allocated separately. So a workspace of no bytes serves a single kernel, and
     its `used_bytes` is the size that a shared workspace must have. Before and after each array there are at
-    least `band_bytes` that no array of the same part of a kernel has.
+    least `band_bytes` that no array of the same part of a kernel has. The memory is that of `scratch`, or new
+    memory if there is none.
     """
 
-    def __init__(self, nbytes: int = 0, band_bytes: int = 0) -> None:
-        self._block = aligned_bytes(nbytes)
+    def __init__(self, nbytes: int = 0, band_bytes: int = 0, scratch: Scratch | None = None) -> None:
+        self._block = (scratch or Scratch()).block(nbytes)
         self._band_bytes = aligned(band_bytes)
         self._kept: dict[int, Array] = {}
         self._taken: list[tuple[int, int]] = []

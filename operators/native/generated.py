@@ -23,7 +23,7 @@ from ..emit.integer_range import fits_64_bits
 from ..emit.loops import LayoutClass, LoopSource, loop_source
 from ..emit.packing import Struct, packed
 from ..emit.parameters import ParameterStruct, make_parameters
-from ..kernels.c_run import CallForm, CCall, CRun
+from ..kernels.c_run import CallForm, CCall, CRun, Words
 from ..kernels.kernel import KernelCall, Run, in_turn
 from .asked import is_asked
 from .built_libraries import function_in, loaded
@@ -34,7 +34,7 @@ from .taken_calls import across_memory, layout_class, takes
 GENERATED = "generated C"
 """The name of these kernels, among the `calls` of a KernelCall."""
 
-WORD = np.dtype(np.uint64)
+WORD = np.dtype(np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,21 +53,20 @@ class BuiltKernel:
     def bind(self, call: KernelCall) -> Run:
         """Return the function that runs the functions on a call's arrays."""
         arrays = [*call.inputs.values(), *call.outputs]
-        struct = self.struct.copy()
-        words = struct.view(WORD)
+        struct = self.struct.view(WORD).copy()
         for place, number in self.places:
-            words[place] = address_of(arrays[number])
-        address = c_void_p(address_of(words))
-        return in_turn([_run(function, address, (words, arrays)) for function in self.functions])
+            struct[place] = address_of(arrays[number])
+        return in_turn([_run(function, struct, arrays) for function in self.functions])
 
 
-def _run(function: Any, address: c_void_p, kept: object) -> Run:
-    """Return a call of a function; `kept` lives as long as it."""
+def _run(function: Any, struct: Words, kept: object) -> Run:
+    """Return a call of a function with a struct; `kept` lives as long as it."""
+    words = np.concatenate(([cast(function, c_void_p).value or 0], struct))
+    address = c_void_p(address_of(words[1:]))
 
-    def run(held: object = kept) -> None:
+    def run(held: object = (words, kept)) -> None:
         function(address)
 
-    words = (cast(function, c_void_p).value or 0, address.value or 0)
     return CRun(run, (CCall(CallForm.STRUCT, words, kept, function.__name__),))
 
 

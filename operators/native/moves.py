@@ -1,14 +1,13 @@
-"""Copies of arrays, and combinations of several arrays element by element, as generated functions.
+"""Copies of arrays, and combinations of several arrays element by element, as calls in C.
 
-Each is computed from a description, as any operator is.
+A combination is computed from a description, as any operator is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 
@@ -17,15 +16,15 @@ from ...analyzer.bind.analysis import Analysis, analyze
 from ...analyzer.bind.bound import Bound
 from ...analyzer.indices.region import Shape
 from ...tdl.ast import Reducer
+from ..derive.steps.layout import address_of
+from ..kernels.axes import merged
+from ..kernels.c_run import CallForm, CCall, CRun
 from ..kernels.kernel import Array, KernelCall, Run
 from .asked import is_asked
 from .generated import generated
 
 MOST_TERMS = 8
 """The most arrays that one function combines."""
-
-WORDS: Mapping[int, np.dtype[Any]] = MappingProxyType({4: np.dtype(np.int32), 8: np.dtype(np.int64)})
-"""The type as which an element is copied, by the bytes that it takes."""
 
 FLOATS = ("float32", "float64")
 """The types that are combined. Others are rounded or wrap in their own ways."""
@@ -42,14 +41,20 @@ COMBINED: Mapping[Reducer, str] = MappingProxyType(
 
 
 def copied(source: Array, target: Array) -> Run | None:
-    """Return the run that copies an array of the same type and shape; None if NumPy is to copy it.
-
-    Raises ExecutionError if the function cannot be built.
-    """
-    word = WORDS.get(source.dtype.itemsize)
-    if word is None or not is_asked():
+    """Return the run that copies an array of the same shape; None if NumPy is to copy it."""
+    if not is_asked() or source.dtype != target.dtype:
         return None
-    return generated(_call("{}", (source.view(word),), target.view(word)))
+    axes = [
+        (length, (written, read))
+        for length, written, read in zip(target.shape, target.strides, source.strides, strict=True)
+        if length != 1
+    ]
+    (run, _), *outer = reversed(merged([*axes, (target.itemsize, (1, 1))]))
+    words = [address_of(target), address_of(source), run, len(outer)]
+    for length, strides in outer:
+        words += (length, *strides)
+    call = CCall(CallForm.COPY, np.array(words, np.int64), (source, target), "a copy")
+    return CRun(partial(np.copyto, target, source), (call,))
 
 
 def combined(reducer: Reducer, terms: Sequence[Array], target: Array) -> tuple[Run, ...] | None:

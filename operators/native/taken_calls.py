@@ -123,7 +123,7 @@ def across_memory(small: JoinedCall) -> frozenset[str] | None:
     """Return the innermost variables of the long reductions that run across the memory of what they read.
 
     None if there are some for which no function is written: their neighbours in memory are not neighbours in
-    the output.
+    the output. Tensors that are the same for a whole row of the output do not matter, if there are others.
     """
     found = set()
     columns = {
@@ -133,8 +133,9 @@ def across_memory(small: JoinedCall) -> frozenset[str] | None:
         if isinstance(node, ast.ReducerCall):
             last = node.variables[-1].name
             (visits,) = _visits([free_variables(node.body) | {last}], small.box)
-            elements = (part for part in walk(node.body) if isinstance(part, ast.Element))
-            fastest = {_fastest(part, small.inputs) for part in elements} - {None}
+            elements = [part for part in walk(node.body) if isinstance(part, ast.Element)]
+            inside = [part for part in elements if columns & free_variables(part)]
+            fastest = {_fastest(part, small.inputs) for part in inside or elements} - {None}
             if visits <= FEW_VISITS or last in fastest or not fastest:
                 continue
             if fastest != columns:

@@ -51,10 +51,10 @@ class Fault:
         self.release = threading.Event()
 
     def prepare(
-        self, partitioned: PartitionedGraph, buffers: Any, worker: int, guard_scratch: bool
+        self, partitioned: PartitionedGraph, buffers: Any, worker: int, guard_scratch: bool, scratch: Any
     ) -> PreparedSteps:
         """In place of the runtime's own: the worker's steps, one of them faulty."""
-        prepared = prepare(partitioned, buffers, worker, guard_scratch)
+        prepared = prepare(partitioned, buffers, worker, guard_scratch, scratch)
         if worker != self.worker:
             return prepared
         self.place = place_of(partitioned, worker, self.index)
@@ -100,9 +100,11 @@ def instructions() -> list[int]:
     """How many instructions each worker has."""
     counts: list[int] = []
 
-    def count(partitioned: PartitionedGraph, buffers: Any, worker: int, guard_scratch: bool) -> PreparedSteps:
+    def count(
+        partitioned: PartitionedGraph, buffers: Any, worker: int, guard_scratch: bool, scratch: Any
+    ) -> PreparedSteps:
         counts.append(len(partitioned.programs[worker].instructions))
-        return prepare(partitioned, buffers, worker, guard_scratch)
+        return prepare(partitioned, buffers, worker, guard_scratch, scratch)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(numpy_engine, "prepare", count)

@@ -21,7 +21,7 @@ from tofu.programs.program import Compute, PartitionedGraph
 from tofu.runtime import numpy_engine
 from tofu.runtime.data import ArrayIterator
 from tofu.runtime.executor import Executor
-from tofu.runtime.preparation import PreparedSteps, place_of, prepare
+from tofu.runtime.preparation import PreparedSteps, allocate, place_of, prepare
 
 WORKERS = 3
 FAILS_AT = 2
@@ -50,7 +50,7 @@ Write = Callable[[Any], None]
 
 
 def arena_of(array: Any) -> Any:
-    """Return the memory of the worker that an array lies in."""
+    """Return the memory that an array lies in."""
     while array.base is not None:
         array = array.base
     return array
@@ -67,9 +67,9 @@ def faulty(monkeypatch: pytest.MonkeyPatch, write: Write) -> list[str]:
     place: list[str] = []
 
     def changed(
-        partitioned: PartitionedGraph, buffers: Any, worker: int, guard_scratch: bool
+        partitioned: PartitionedGraph, buffers: Any, worker: int, guard_scratch: bool, scratch: Any
     ) -> PreparedSteps:
-        prepared = prepare(partitioned, buffers, worker, guard_scratch)
+        prepared = prepare(partitioned, buffers, worker, guard_scratch, scratch)
         if worker != 1:
             return prepared
         instructions = partitioned.programs[worker].instructions
@@ -113,9 +113,16 @@ def test_the_operation_is_named(
 def test_far_away_the_tensor_that_lies_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """The last band of the arena belongs to a buffer that the operation does not use."""
 
-    def write(target: Any) -> None:
-        arena_of(target)[-BAND_BYTES // 2] ^= 0xFF
+    arenas: list[Any] = []
 
+    def allocated(*given: Any) -> list[Any]:
+        arenas[:] = allocate(*given)
+        return arenas
+
+    def write(target: Any) -> None:
+        arenas[1][-BAND_BYTES // 2] ^= 0xFF
+
+    monkeypatch.setattr(numpy_engine, "allocate", allocated)
     faulty(monkeypatch, write)
     with pytest.raises(
         ExecutionError, match=r"^worker 1, .*does not use this buffer overwrote byte \d+ after"

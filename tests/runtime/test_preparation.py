@@ -8,7 +8,8 @@ from tofu.dataflow.training import training_graph
 from tofu.models import get
 from tofu.partitioner import lower, partition
 from tofu.programs.memory import plan_memory
-from tofu.programs.program import PartitionedGraph
+from tofu.programs.offsets import ALIGNMENT_BYTES
+from tofu.programs.program import Lane, PartitionedGraph
 from tofu.runtime.executor import Executor
 from tofu.runtime.footprint import footprint
 from tofu.runtime.preparation import allocate, buffers_in, prepare
@@ -73,3 +74,24 @@ def test_an_iteration_does_not_read_what_an_earlier_one_left_in_a_workspace() ->
     for name, value in expected.items():
         np.testing.assert_array_equal(found[name], value, err_msg=name)
         assert np.isfinite(value).all()
+
+
+def test_workers_of_one_thread_have_their_scratch_in_the_same_memory() -> None:
+    partitioned = small_residual_network(workers=2)
+    for threads in (1, 2):
+        with Executor(partitioned, threads=threads) as executor:
+            blocks = [prepared.workspaces[Lane.COMPUTE].block for prepared in executor._engine._prepared]
+            assert all(block.nbytes for block in blocks)
+            assert np.shares_memory(*blocks) == (threads == 1)
+
+
+def test_arenas_lie_one_after_the_other() -> None:
+    memory = plan_memory(small_residual_network(workers=2))
+    first, second = allocate(small_residual_network(workers=2), memory)
+    assert (first.nbytes, second.nbytes) == memory.arena_bytes
+    gap = second.ctypes.data - first.ctypes.data - first.nbytes
+    assert 0 <= gap < ALIGNMENT_BYTES
+    assert not (first.ctypes.data % ALIGNMENT_BYTES)
+    assert not (second.ctypes.data % ALIGNMENT_BYTES)
+    assert not (first.any())
+    assert not (second.any())

@@ -2,11 +2,12 @@ import threading
 import time
 from ctypes import CFUNCTYPE, c_void_p, cast
 
+import numpy as np
 import pytest
 
 from tofu.operators.kernels.c_run import CallForm, CCall, CRun
 from tofu.operators.native.call_list import joined
-from tofu.runtime.step_threads import LONGEST_GROUP, StepFailed, StepsHang, Team, ThreadStep, group
+from tofu.runtime.step_threads import StepFailed, StepsHang, Team, ThreadStep, group
 
 
 def nothing() -> None:
@@ -14,19 +15,14 @@ def nothing() -> None:
 
 
 def test_groups_end_before_waits_and_after_awaited_steps() -> None:
-    long = [ThreadStep(nothing) for _ in range(LONGEST_GROUP + 6)]
+    long = [ThreadStep(nothing) for _ in range(100)]
     long[3] = ThreadStep(nothing, ((1, 2),))
     other = [ThreadStep(nothing), ThreadStep(nothing), ThreadStep(nothing, ((0, 6),))]
     first, second = group([long, other])
-    assert [(g.first, g.last) for g in first] == [
-        (0, 3),
-        (3, 6),
-        (6, LONGEST_GROUP),
-        (LONGEST_GROUP, len(long)),
-    ]
+    assert [(g.first, g.last) for g in first] == [(0, 3), (3, 6), (6, 100)]
     assert [(g.first, g.last) for g in second] == [(0, 2), (2, 3)]
     assert first[1].waits == ((1, 2),)
-    assert [len(g.steps) for g in first] == [3, 3, LONGEST_GROUP - 6, 6]
+    assert [len(g.steps) for g in first] == [3, 3, 94]
 
 
 def test_waits_are_kept_over_many_iterations() -> None:
@@ -100,7 +96,7 @@ def test_a_step_in_a_list_of_calls_is_named_when_it_hangs() -> None:
     passes = CFUNCTYPE(None, c_void_p)(lambda _: None)
 
     def step(function: object) -> ThreadStep:
-        words = (cast(function, c_void_p).value or 0, 0)  # type: ignore[arg-type]
+        words = np.array([cast(function, c_void_p).value or 0])  # type: ignore[arg-type]
         return ThreadStep(CRun(nothing, (CCall(CallForm.STRUCT, words, function, "a function"),)))
 
     team = Team([[ThreadStep(nothing), step(passes), step(passes), step(waits), step(passes)]], 0.3, joined)

@@ -14,6 +14,7 @@ from math import gcd, prod
 from ....analyzer.indices.region import Shape
 from ....errors import DataError
 from ...emit.indices import INT32
+from ...kernels.axes import Axis, merged
 from ..launch.view import DeviceView
 
 AXES = 5
@@ -21,9 +22,6 @@ AXES = 5
 
 WIDEST = 16
 """Bytes that a thread reads or writes at once, at most."""
-
-Axis = tuple[int, tuple[int, ...]]
-"""A length, and for each view a stride in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +78,7 @@ def boxes(views: Sequence[DeviceView]) -> Iterator[Box]:
             "lie in one place; write to an array in which they lie apart"
         )
     axes.sort(key=lambda axis: -axis[1][0])
-    axes = _merged([*axes, (target.itemsize, (1,) * len(views))])
+    axes = merged([*axes, (target.itemsize, (1,) * len(views))])
     run, _ = axes.pop()
     width = gcd(WIDEST, run, *starts, *(stride for _, strides in axes for stride in strides))
     if run > width or not axes:
@@ -110,18 +108,6 @@ def _oriented(views: Sequence[DeviceView]) -> tuple[list[int], list[Axis]]:
             strides = [-stride for stride in strides]
         axes.append((length, tuple(strides)))
     return starts, axes
-
-
-def _merged(axes: Sequence[Axis]) -> list[Axis]:
-    """Return neighbouring axes as one if the strides of all views fit."""
-    merged = [axes[0]]
-    for length, strides in axes[1:]:
-        outer, steps = merged[-1]
-        if steps == tuple(stride * length for stride in strides):
-            merged[-1] = (outer * length, strides)
-        else:
-            merged.append((length, strides))
-    return merged
 
 
 def _cut(width: int, starts: Sequence[int], axes: Sequence[Axis]) -> Iterator[Box]:

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from ctypes import addressof, byref, c_char_p, c_void_p, cast
 from dataclasses import dataclass
 
+import numpy as np
+
 from ....errors import ExecutionError
 from ..c_run import CallForm, CCall, CRun
 from ..kernel import Array, Run
@@ -149,8 +151,8 @@ def execution(made: Primitive, arguments: Mapping[int, MemoryObject], scratch: A
         cast(threads.omp_get_max_threads, c_void_p).value,
         cast(threads.omp_set_num_threads, c_void_p).value,
     )
-    kept = (made, objects, given)
-    return CRun(run, (CCall(CallForm.ONE_THREAD, tuple([word or 0 for word in words]), kept, NAMED),))
+    kept, given_words = (made, objects, given), np.array([word or 0 for word in words], np.int64)
+    return CRun(run, (CCall(CallForm.ONE_THREAD, given_words, kept, NAMED),))
 
 
 def largest_scratch(primitives: Sequence[Primitive | None]) -> int:

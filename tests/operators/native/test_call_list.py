@@ -27,19 +27,22 @@ def address(function: object) -> int:
 
 
 class Running:
-    """The memory in which a list says which step runs."""
+    """The memory in which a list says which step runs, and in which it is told to stop."""
 
     def __init__(self) -> None:
-        self.memory = array("q", [-1])
-        self.address = self.memory.buffer_info()[0]
+        self.memory = array("q", [-1, 0])
+        self.addresses = (self.memory.buffer_info()[0], self.memory.buffer_info()[0] + self.memory.itemsize)
 
     @property
     def number(self) -> int:
         return self.memory[0]
 
+    def stop(self) -> None:
+        self.memory[1] = 1
+
 
 def adding(total: array[int], amount: int) -> CRun:
-    words = (total.buffer_info()[0], amount)
+    words = np.array((total.buffer_info()[0], amount))
 
     def run() -> None:
         total[0] += amount
@@ -55,27 +58,50 @@ def status_of(status: int, threads: list[int]) -> CCall:
         return status if right else 99
 
     kept = (Checked(function), OpenMp(lambda: threads[-1]), SetOpenMp(threads.append))
-    words = (address(kept[0]), 8, 16, 24, 32, address(kept[1]), address(kept[2]))
+    words = np.array((address(kept[0]), 8, 16, 24, 32, address(kept[1]), address(kept[2])))
     return CCall(CallForm.ONE_THREAD, words, kept, f"the function of status {status}")
+
+
+def with_struct(function: object, *members: int) -> CCall:
+    """Return the call of a function with a struct of these members."""
+    return CCall(CallForm.STRUCT, np.array((address(function), *members)), function, "")
 
 
 def test_calls_run_in_their_order_and_say_where_they_are() -> None:
     running, seen = Running(), list[tuple[int, int]]()
-    watched = Watched(lambda given: seen.append((given or 0, running.number)))
-    calls = [
-        (number, CCall(CallForm.STRUCT, (address(watched), given), watched, ""))
-        for number, given in ((7, 3), (7, 4), (9, 5))
-    ]
-    run = call_list(calls, running.address)
+
+    def watch(struct: int | None) -> None:
+        first, second = ctypes.cast(struct or 0, ctypes.POINTER(ctypes.c_int64))[:2]
+        seen.append((first * second, running.number))
+
+    watched = Watched(watch)
+    calls = [(number, with_struct(watched, 2, given)) for number, given in ((7, 3), (7, 4), (9, 5))]
+    run = call_list(calls, *running.addresses)
     run()
     run()
-    assert seen == [(3, 7), (4, 7), (5, 9)] * 2
+    assert seen == [(6, 7), (8, 7), (10, 9)] * 2
+
+
+def test_a_list_that_is_told_to_stop_ends_after_the_call_that_runs() -> None:
+    running, total = Running(), array("q", [0])
+    stops = Watched(lambda _: running.stop())
+    ((_, run),) = joined(
+        [
+            (0, adding(total, 1)),
+            (1, CRun(lambda: None, (with_struct(stops),))),
+            (2, adding(total, 2)),
+        ],
+        *running.addresses,
+    )
+    run()
+    assert (total[0], running.number) == (1, 1)
+    run()
+    assert total[0] == 1
 
 
 def test_functions_run_with_one_thread_and_the_number_is_as_before() -> None:
-
     running, threads = Running(), [6]
-    call_list([(0, status_of(0, threads))], running.address)()
+    call_list([(0, status_of(0, threads))], *running.addresses)()
     assert threads == [6, 1, 6]
 
 
@@ -86,7 +112,7 @@ def test_the_first_function_that_fails_is_named_and_ends_the_list() -> None:
         (11, CRun(lambda: None, (status_of(0, threads), status_of(3, threads), status_of(4, threads)))),
         (12, adding(total, 7)),
     ]
-    ((first, run),) = joined(steps, running.address)
+    ((first, run),) = joined(steps, *running.addresses)
     with pytest.raises(ExecutionError, match="the function of status 3 failed with status 3"):
         run()
     assert (first, running.number, total[0]) == (10, 11, 5)
@@ -100,7 +126,7 @@ def test_steps_of_the_interpreter_stay_between_lists() -> None:
         (4, adding(total, 10)),
     ]
     running = Running()
-    found = joined(steps, running.address)
+    found = joined(steps, *running.addresses)
     assert [number for number, _ in found] == [0, 3, 4]
     for _, step in found:
         step()
@@ -110,7 +136,7 @@ def test_steps_of_the_interpreter_stay_between_lists() -> None:
 def test_large_numbers_are_counted() -> None:
     total = array("q", [1 << 40])
     running = Running()
-    call_list([(0, adding(total, 1 << 33).calls[0])], running.address)()
+    call_list([(0, adding(total, 1 << 33).calls[0])], *running.addresses)()
     assert total[0] == (1 << 40) + (1 << 33)
 
 
@@ -128,9 +154,8 @@ def test_kernels_in_turn_are_one_list_unless_one_needs_the_interpreter() -> None
 
 def test_structs_have_no_gaps() -> None:
     """The source in C has the same members, each of one word."""
-    from tofu.operators.native.call_list import CALL, LIST, MOST_WORDS
+    from tofu.operators.native.call_list import LIST
 
     word = ctypes.sizeof(c_void_p)
-    assert CALL.itemsize == (2 + MOST_WORDS) * word
-    assert LIST.itemsize == 4 * word
-    assert np.dtype(np.uint64).itemsize == word
+    assert LIST.itemsize == 5 * word
+    assert np.dtype(np.int64).itemsize == word
