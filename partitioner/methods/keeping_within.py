@@ -11,8 +11,8 @@ instants at which live bytes are certain: when inputs are fetched, and when outp
 share memory with an input. Prices rise at instants that hold too much and fall at others, in steps that
 shrink as bound and best choice approach each other (Polyak). Every choice is repaired: at the fullest
 instant, groups change to the way that moves the fewest further bytes for each byte that they free; then
-groups change back as far as there is room. The best choice is lowered. If its arena exceeds the limit, it is
-repaired for a limit that is lower by as much. Implemented in: `within` (lowering), `_priced`,
+groups change back as far as there is room. The best choice is lowered. If its arena exceeds the limit, one is
+looked for within a limit that is lower by as much. Implemented in: `within` (lowering), `_priced`,
 `_repaired`. `least_memory` finds the lowest limit at which no more bytes move than before.
 
 Guarantees: the bound holds for these strategies and for the ways on the menus, since an arena holds all that
@@ -94,9 +94,7 @@ def within(
         if excess <= 0 or fullest > room:
             break
         room = fullest - plan.workers * excess
-        chosen = _repaired(offers, chosen, room)
-        if int(offers.live(chosen).max()) > room:
-            chosen, _ = _priced(offers, room, offers.most)
+        chosen, _ = _priced(offers, room, offers.most)
     fitting = [each for each in tried if each.peak_bytes <= limit_bytes]
     if not fitting:
         return replace(min(tried, key=lambda each: each.peak_bytes), least_bytes=bound)
