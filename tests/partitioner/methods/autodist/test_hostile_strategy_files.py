@@ -133,7 +133,7 @@ WEIGHTS = {
     weights("{sync: ps, worker: c0}"): "worker is 'c0', but machine 'm' has no such device; ",
     weights("{sync: ps, worker: ''}"): "worker is '', but machine 'm' has no such device",
     weights("{sync: ps, worker: 1, order: [1]}"): "unknown key 'order'; its keys are",
-    weights("{sync: ps, worker: 1, group: x}"): "group is 'x'; it must be an integer",
+    weights("{sync: ps, worker: 1, group: x}"): 'group is "x"; it must be an integer',
     weights("{sync: ps, worker: 1, order: [0]}"): "unknown key 'order'",
     weights("{sync: ps, worker: 1, tree: two-level}"): "unknown key 'tree'",
     weights("{sync: ps, worker: 1, colour: red}"): "unknown key 'colour'",
