@@ -49,3 +49,7 @@ class ExecutionError(TofuError):
 
 class DataError(TofuError):
     """Training data, parameters or a file do not have the expected form."""
+
+
+class OtherVersion(DataError):
+    """A checkpoint is of another format; it is not damaged, so none is read in place of it."""

@@ -10,18 +10,36 @@ from __future__ import annotations
 import os
 import re
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Generic, TypeVar
 
-from ..errors import DataError
+from ..errors import DataError, OtherVersion
 from ..operators.kernels.kernel import Array
 from ..support.atomic_files import Files
-from .checkpoint_file import Checkpoint, FileForm, OtherVersion, Savable, content, digest, read
+from .checkpoint_file import Checkpoint, FileForm, Savable, content, digest
+from .checkpoint_reading import read
 
 KEPT = 2
 TEMPORARY = ".temporary"
 _NAME = re.compile(r"checkpoint-(\d{1,12})\.safetensors")
+Contents = TypeVar("Contents")
+
+
+@dataclass(frozen=True, slots=True)
+class Newest(Generic[Contents]):
+    """The newest good checkpoint of a folder."""
+
+    path: Path
+    """Its file."""
+
+    contents: Contents
+    """Its contents, as they were read."""
+
+    refused: tuple[str, ...]
+    """The reasons for which newer ones were left out."""
 
 
 class CheckpointFolder:
@@ -109,7 +127,7 @@ class CheckpointFolder:
         Raises DataError if it cannot be written, or if the folder was replaced since it was locked;
         earlier checkpoints stay unchanged.
         """
-        form = FileForm(checkpoint.forms, checkpoint.state)
+        form = FileForm.of(checkpoint)
         path = self.begin(form)
         writer = TensorWriter(path, form, self._files)
         try:
@@ -171,20 +189,30 @@ class CheckpointFolder:
 
         Raises DataError if there is none, or if a newer one is of another format.
         """
+        found = self.newest_good(self.paths(), read)
+        self.go_on_from(found)
+        return found.contents
+
+    def newest_good(self, paths: Sequence[Path], read: Callable[[Path], Contents]) -> Newest[Contents]:
+        """Return the newest checkpoint of `paths`, oldest first, that `read` finds good.
+
+        Raises DataError as `load`.
+        """
         refused: list[str] = []
-        for path in reversed(self.paths()):
+        for path in reversed(paths):
             try:
-                checkpoint = read(path)
+                return Newest(path, read(path), tuple(refused))
             except OtherVersion:
                 raise
             except DataError as error:
                 refused.append(str(error))
-                continue
-            if refused:
-                warnings.warn(f"{'; '.join(refused)}; continuing from {path}", stacklevel=2)
-            self._good = [path]
-            return checkpoint
         raise DataError("; ".join(refused) or f"there is no checkpoint in {self.folder}")
+
+    def go_on_from(self, found: Newest[Contents]) -> None:
+        """Keep a checkpoint until two newer ones are saved; warn if newer ones are damaged."""
+        if found.refused:
+            warnings.warn(f"{'; '.join(found.refused)}; continuing from {found.path}", stacklevel=3)
+        self._good = [found.path]
 
     def _matches(self) -> list[tuple[Path, re.Match[str]]]:
         return [(path, match) for path in self.folder.iterdir() if (match := _NAME.fullmatch(path.name))]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from ..analyzer.indices.region import Region, Shape
+from ..analyzer.indices.region import Region
 from ..dataflow.element_types import host_type
 from ..dataflow.graph import Graph, Tensor
 from ..errors import DataError, ExecutionError, ShapeError
@@ -17,6 +16,7 @@ from ..programs.guarded_memory import guarded_memory
 from ..programs.memory import plan_memory
 from ..programs.program import PartitionedGraph
 from ..support.wording import alternatives
+from .checkpoint_file import Form
 from .choose_engine import engine_on
 from .closeable import Closeable
 from .engine import MakeEngine, Watch
@@ -148,16 +148,23 @@ class Executor(Closeable):
 
         Raises ShapeError if the shape differs, DataError if values cannot be stored as the tensor's type.
         """
-        tensor = self._find(name)
         array = np.asarray(value)
-        if array.shape != tensor.shape:
-            raise ShapeError(
-                f"tensor '{name}' has shape {tensor.shape}, but its array has shape {array.shape}"
-            )
-        if not np.can_cast(array.dtype, host_type(tensor.dtype), "same_kind"):
-            raise DataError(f"tensor '{name}' holds {tensor.dtype}, but its array holds {array.dtype}")
+        tensor = self._fitting(name, (array.dtype, array.shape))
         for worker, buffer, region in self._parts(tensor):
             self._engine.write(worker, buffer, array[_slices(region)])
+
+    def write_parts(self, name: str, form: Form, parts: Callable[[list[Region]], Sequence[Array]]) -> None:
+        """Write a tensor of a type and a shape, of which only the parts of local workers are needed.
+
+        `parts` returns regions of it. Of equal regions it is asked for one.
+
+        Raises ShapeError and DataError as `write`.
+        """
+        held = [part for part in self._parts(self._fitting(name, form)) if part[0] in self._engine.local]
+        regions = list(dict.fromkeys(region for _, _, region in held))
+        found = dict(zip(regions, parts(regions), strict=True))
+        for worker, buffer, region in held:
+            self._engine.write(worker, buffer, found[region])
 
     def read(self, name: str) -> Array:
         """Gather a whole tensor from the workers that own parts of it, as a new array.
@@ -203,7 +210,7 @@ class Executor(Closeable):
         """Return the contents that all processes give for a purpose, by process."""
         return self._engine.exchange(purpose, content)
 
-    def form(self, name: str) -> tuple[np.dtype[Any], Shape]:
+    def form(self, name: str) -> Form:
         """Return the type and the shape of the array that `read` returns."""
         tensor = self._find(name)
         return np.dtype(host_type(tensor.dtype)), tensor.shape
@@ -249,6 +256,15 @@ class Executor(Closeable):
         worker, buffer = share.held
         tensor = self.partitioned.programs[worker].buffers[buffer].tensor
         return self.partitioned.graph.tensors[tensor].dtype
+
+    def _fitting(self, name: str, form: Form) -> Tensor:
+        """Return a tensor that is to be written. Raises ShapeError or DataError if the form does not fit."""
+        tensor, (dtype, shape) = self._find(name), form
+        if shape != tensor.shape:
+            raise ShapeError(f"tensor '{name}' has shape {tensor.shape}, but its array has shape {shape}")
+        if not np.can_cast(dtype, host_type(tensor.dtype), "same_kind"):
+            raise DataError(f"tensor '{name}' holds {tensor.dtype}, but its array holds {dtype}")
+        return tensor
 
     def _find(self, name: str) -> Tensor:
         tensor = self._tensors.get(name)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from .checkpoint import CheckpointFolder
-from .checkpoint_file import Checkpoint, Savable
+from .checkpoint_file import Restorable, Savable
 
 
 class KeptFolder(Protocol):
@@ -31,7 +31,7 @@ class KeptFolder(Protocol):
         """Write the next checkpoint."""
         ...
 
-    def load(self) -> Checkpoint:
+    def load(self) -> Restorable:
         """Return the newest good checkpoint."""
         ...
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from ..dataflow.graph import Role
 from ..dataflow.optimizer import Optimizer
 from ..errors import DataError, PlanError
 from ..operators.kernels.kernel import Array
-from .checkpoint_file import Checkpoint, Form
+from .checkpoint_file import Form, Restorable
 from .data import Batches
 from .executor import Executor
 from .parameters import tensors_of
@@ -43,10 +44,11 @@ class Keeper:
         Raises DataError if there is none, or if it belongs to another run.
         """
         found = self._folder.load()
+        forms = found.forms
         for tensor in tensors_of(self._executor, Role.PARAMETER):
-            kept = found.tensors.get(tensor.name)
-            if kept is None or kept.shape != tensor.shape:
-                there = "is not in the checkpoint" if kept is None else f"{kept.shape} in the checkpoint"
+            _, kept = forms.get(tensor.name, (None, None))
+            if kept != tensor.shape:
+                there = "is not in the checkpoint" if kept is None else f"{kept} in the checkpoint"
                 raise DataError(
                     f"the checkpoint in {self._folder.folder} was saved by a different model: "
                     f"'{tensor.name}' has shape {tensor.shape} in this model but {there}; "
@@ -59,9 +61,9 @@ class Keeper:
                     f"the checkpoint in {self._folder.folder} was made with {name} {made.get(name)}, but "
                     f"this run has {asked.get(name)}; use the same settings, or another folder"
                 )
-        different = set(self._names) ^ set(found.tensors)
+        different = set(self._names) ^ set(forms)
         if different:
-            side = "only in the checkpoint" if min(different) in found.tensors else "not in the checkpoint"
+            side = "only in the checkpoint" if min(different) in forms else "not in the checkpoint"
             raise DataError(
                 f"tensor '{min(different)}' is {side}, which was saved by a different model; "
                 "use the same model, or another folder"
@@ -70,10 +72,10 @@ class Keeper:
             standing.restore(self._entry(found, "standing"))
         except PlanError as error:
             raise self._unlike(str(error)) from error
-        for name, array in found.tensors.items():
-            self._executor.write(name, array)
+        for name in self._names:
+            self._executor.write_parts(name, forms[name], partial(found.parts, name))
 
-    def _entry(self, found: Checkpoint, key: str) -> dict[str, Any]:
+    def _entry(self, found: Restorable, key: str) -> dict[str, Any]:
         """Return an entry of a checkpoint's state."""
         entry = found.state.get(key)
         if not isinstance(entry, dict):

@@ -18,6 +18,13 @@ class PlacedStep:
 
     place: Place
     step: Step
+    others: tuple[Place, ...] = ()
+    """Further instructions that the step runs."""
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """Return all instructions that the step runs."""
+        return self.place, *self.others
 
 
 def thread_tasks(
@@ -30,15 +37,15 @@ def thread_tasks(
     position: dict[Place, tuple[int, int]] = {}
     for thread, steps in enumerate(threads):
         for number, each in enumerate(steps):
-            position.setdefault(each.place, (thread, number))
+            for place in each.places:
+                position.setdefault(place, (thread, number))
     tasks: list[list[ThreadStep]] = []
     for thread, steps in enumerate(threads):
         known = [0] * len(threads)
         own: list[ThreadStep] = []
         for each in steps:
-            worker, index = each.place
             needed: dict[int, int] = {}
-            for wait in waits[worker][index]:
+            for wait in (wait for worker, index in each.places for wait in waits[worker][index]):
                 other, number = position[wait]
                 if other != thread and number + 1 > max(known[other], needed.get(other, 0)):
                     needed[other] = number + 1

@@ -66,8 +66,11 @@ class DryMachine:
     def captured(self, issue: Callable[[], None]) -> Graph:
         issue()
 
-    def launch(self, graph: Graph) -> None:
-        pass
+    def captured_lane(self, issue: Callable[[], None], worker: int, lane: Lane) -> Graph:
+        issue()
+
+    def launch(self, graph: Graph, worker: int = 0, lane: Lane = Lane.COMPUTE) -> None:
+        self.issued["Graph"] += 1
 
     def finish(self, worker: int, event: Event) -> None:
         pass

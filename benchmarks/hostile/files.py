@@ -37,7 +37,7 @@ from tofu.models.files.idx import read_idx
 from tofu.mx import nd
 from tofu.partitioner.methods.autodist.strategy_file import read_strategy
 from tofu.partitioner.methods.placement.graph_file import read_graph
-from tofu.runtime import checkpoint_file
+from tofu.runtime import checkpoint_file, checkpoint_reading
 
 from .damage import changed, damaged
 from .guard import Guard
@@ -153,7 +153,7 @@ def all_formats(folder: Path) -> list[Format]:
         Format("images-idx2-ubyte.gz", (gzip.compress(idx, mtime=0),), read_idx),
         Format("data_batch_1", (pickle.dumps(batch, 2),), read),
         Format("tale.txt", ("It was a dark and stormy night, and \u00f6ther tales.\n".encode() * 9,), read),
-        Format("checkpoint-000001.safetensors", (kept,), checkpoint_file.read),
+        Format("checkpoint-000001.safetensors", (kept,), checkpoint_reading.read),
         Format("net.params", (saved("net.params", lambda path: nd.save(path, [nd.ones((3,))])),), nd.load),
         Format("net.json", (net.tojson().encode(), net.tojson(dialect="1.x").encode()), tofu.sym.load),
         Format("text.tdl", (b"def f(a):\n    return lambda i, j: Sum(lambda k: a[i, k + j])\n",), tofu.load),

@@ -24,7 +24,8 @@ from tofu.machines.write_machine import save_machine
 from tofu.mx import nd
 from tofu.partitioner import lower
 from tofu.runtime.checkpoint import CheckpointFolder
-from tofu.runtime.checkpoint_file import Checkpoint, read
+from tofu.runtime.checkpoint_file import Checkpoint
+from tofu.runtime.checkpoint_reading import read
 from tofu.simulator import simulate
 from tofu.support.atomic_files import Files
 

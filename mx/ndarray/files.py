@@ -6,8 +6,11 @@ from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 
+import numpy as np
+
 from ...errors import DataError
-from ...runtime.checkpoint_file import Checkpoint, encode, read
+from ...runtime.checkpoint_file import Checkpoint, encode
+from ...runtime.checkpoint_reading import read
 from ...support.atomic_files import write_whole
 from ...support.opened_files import open_regular
 from .array import NDArray, as_array
@@ -45,7 +48,7 @@ def load(fname: str | PathLike[str]) -> list[NDArray] | dict[str, NDArray]:
             f"{path} is in MXNet's own binary format, which is not read here; save it as safetensors"
         )
     found = read(path)
-    arrays = {name: NDArray(array) for name, array in found.tensors.items()}
+    arrays = {name: NDArray(np.array(array)) for name, array in found.tensors.items()}
     if found.state.get(LIST):
         if set(arrays) != {str(index) for index in range(len(arrays))}:
             raise DataError(f"{path} says that it is a list, but its arrays are not numbered")

@@ -209,23 +209,29 @@ class CupyMachine:
             self._streams[worker][lane].wait_event(event)
 
     def captured(self, issue: Callable[[], None]) -> Graph:
-        origin = self._streams[0][Lane.COMPUTE]
+        def forked() -> None:
+            self._fork()
+            issue()
+            self._join()
+
+        return self.captured_lane(forked, 0, Lane.COMPUTE)
+
+    def captured_lane(self, issue: Callable[[], None], worker: int, lane: Lane) -> Graph:
+        origin = self._streams[worker][lane]
         with self._errors():
-            with self._current(0):
+            with self._current(worker):
                 origin.begin_capture(self._runtime.streamCaptureModeThreadLocal)
             try:
-                self._fork()
                 issue()
-                self._join()
             except BaseException:
-                self._abandon_capture()
+                self._abandon_capture(worker, lane)
                 raise
-            with self._current(0):
+            with self._current(worker):
                 return origin.end_capture()
 
-    def launch(self, graph: Graph) -> None:
-        with self._errors(), self._current(0):
-            graph.launch(self._streams[0][Lane.COMPUTE])
+    def launch(self, graph: Graph, worker: int = 0, lane: Lane = Lane.COMPUTE) -> None:
+        with self._errors(), self._current(worker):
+            graph.launch(self._streams[worker][lane])
 
     def finish(self, worker: int, event: Event) -> None:
         self._poll(worker, lambda: bool(event.done), time.monotonic())
@@ -286,10 +292,10 @@ class CupyMachine:
         """List all lanes; the first one is where an iteration begins and ends."""
         return [(worker, lane) for worker in range(self.workers) for lane in Lane]
 
-    def _abandon_capture(self) -> None:
+    def _abandon_capture(self, worker: int, lane: Lane) -> None:
         """Leave a failed capture; ignore the error that it is incomplete."""
-        with suppress(ExecutionError), self._errors(), self._current(0):
-            self._streams[0][Lane.COMPUTE].end_capture()
+        with suppress(ExecutionError), self._errors(), self._current(worker):
+            self._streams[worker][lane].end_capture()
 
     def _compile(self, sources: Iterable[str]) -> None:
         """Compile several at a time: NVRTC takes a while for each, and CuPy caches the results on disk."""

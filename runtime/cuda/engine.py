@@ -2,13 +2,15 @@
 
 Commands are issued in the order of the clock, in which no instruction waits for a later one. Transfers of
 one worker at one tick share launches (`joint_transfers`). The whole iteration, of all workers, is captured
-once as one graph and launched from then on. If `eager`, it is issued every time instead, which helps to find
-mistakes. It also is if the host moves messages to other processes.
+once as one graph and launched from then on. If the host moves messages to other processes, computations
+between two waits are a graph instead (`compute_runs`). If `eager`, everything is issued every time, which
+helps to find mistakes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain, groupby, product
 
 import numpy as np
@@ -29,6 +31,7 @@ from ..nan_watch import first_nan
 from ..preparation import place_of
 from ..thread_tasks import Place
 from ..update_gate import gated_instructions
+from .compute_runs import compute_runs
 from .hosted_iteration import HostedIteration
 from .joint_transfers import joint_transfers
 from .machine import Bytes, CudaMachine, Event, Graph
@@ -70,6 +73,10 @@ class CudaEngine(OneProcess):
         self._failure: str | None = None
         self._warm: set[bool] = set()
         self._graphs: dict[bool, Graph] = {}
+        self._runs: list[tuple[Place, ...]] = []
+        """The runs of computations that are issued together, if the host moves messages."""
+        self._run_graphs: dict[bool, dict[Place, Graph]] = {}
+        """The graphs of runs by their first instruction, for iterations with and without updates."""
         self._events: dict[Place, Event] = {}
         """The events of instructions of this iteration that others wait for."""
         self._spans: list[tuple[int, int, Event, Event]] = []
@@ -126,6 +133,7 @@ class CudaEngine(OneProcess):
             self._updates = updates
             self._events.clear()
             if self._hosted is not None:
+                self._capture_runs()
                 self._hosted.run()
             elif self._eager:
                 self._issue()
@@ -189,20 +197,38 @@ class CudaEngine(OneProcess):
         if stand_ins is None or steps is None:
             return None
         sent, received = stand_ins.sent(), stand_ins.received()
+        issued = [group for group in self._groups if not self._is_message(group[0])]
+        if not self._eager:
+            issued = compute_runs(issued, self._schedule, self._awaited)
+            self._runs = [run for run in issued if len(run) > 1 and self._lane(run[0]) is Lane.COMPUTE]
         self._awaited |= set(sent)
         self._awaited -= set(received)
         return HostedIteration(
-            [place for place in self._order if not self._is_message(place)],
+            issued,
             sent,
             received,
             self._schedule.waits,
-            issue=lambda place: self._issue_group((place,)),
+            issue=self._issue_group,
             finish=self._finish,
             host_steps=steps,
             skips=self._skips,
             described=self._place,
             watchdog_seconds=self._watch.watchdog_seconds,
         )
+
+    def _capture_runs(self) -> None:
+        """Capture the graphs of runs at the second iteration."""
+        updates = self._updates
+        if updates not in self._warm:
+            self._warm.add(updates)
+        elif updates not in self._run_graphs:
+            self._run_graphs[updates] = {
+                run[0]: self._machine.captured_lane(
+                    partial(self._issue_run, run), self._seats.number(run[0][0]), Lane.COMPUTE
+                )
+                for run in self._runs
+                if not all(map(self._skips, run))
+            }
 
     def _launch(self) -> None:
         """Launch one graph, captured at the second iteration: libraries' first calls cannot be captured."""
@@ -227,14 +253,22 @@ class CudaEngine(OneProcess):
             for wait in self._schedule.waits[worker][index]:
                 if wait in self._awaited:
                     self._machine.wait(seat, self._events[wait], lane)
-        if not self._skips(group[0]):
-            if self._is_message(group[0]):
-                self._issue_messages(group)
-            else:  # the first one has the commands of all
-                self._issue_instruction(*group[0], lane)
+        graph = self._run_graphs.get(self._updates, {}).get(group[0])
+        if graph is not None:
+            self._machine.launch(graph, seat, lane)
+        elif not self._is_message(group[0]):
+            self._issue_run(group)
+        elif not self._skips(group[0]):
+            self._issue_messages(group)
         for place in group:
             if place in self._awaited:
                 self._events[place] = self._machine.record(seat, lane)
+
+    def _issue_run(self, places: Sequence[Place]) -> None:
+        """Issue computations, or transfers of which the first one has the commands of all."""
+        for place in places:
+            if not self._skips(place):
+                self._issue_instruction(*place, self._lane(place))
 
     def _issue_messages(self, group: Sequence[Place]) -> None:
         """Issue what packs the messages of a tick, then those that cards exchange, all together."""
@@ -294,7 +328,7 @@ class CudaEngine(OneProcess):
     def _group_of(self, place: Place) -> tuple[int, ...]:
         """Return a key, the same for neighbours in the order that may be issued together.
 
-        Transfers stay by themselves if each is watched, or waits for messages that the host receives.
+        Transfers stay by themselves if each is watched.
         """
         worker, index = place
         tick, gated = self._schedule.ticks[worker][index], self._gated[worker][index]
@@ -302,7 +336,7 @@ class CudaEngine(OneProcess):
             return -1, tick, gated
         watched = self._watch.seconds is not None or self._watch.detect_nan
         instruction = self._partitioned.programs[worker].instructions[index]
-        if watched or self._host_steps is not None or isinstance(instruction, Compute):
+        if watched or isinstance(instruction, Compute):
             return worker, index
         return worker, tick, gated, self._lane(place)
 

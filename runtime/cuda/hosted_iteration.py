@@ -1,6 +1,7 @@
 """An iteration in which the host moves messages while cards compute.
 
 One thread issues the commands of all workers, in the order of the clock, as far ahead of the cards as it may.
+Runs of computations are one command from the second iteration on, see `compute_runs`.
 A second one issues the commands that pack a message, waits until the card has done them, and sends. A third
 one waits until the memory of a message is free, and receives. The waits of the schedule become waits between
 threads, besides those between streams: an instruction that needs a message is issued when it has arrived.
@@ -23,21 +24,21 @@ from ..thread_tasks import Place, PlacedStep, thread_tasks
 class HostedIteration:
     """Runs iterations on three threads.
 
-    `issued` are the instructions of workers, `sent` and `received` the messages, in the order in which each
-    thread takes them. `issue` issues the commands of an instruction that is not left out, and the event that
-    others wait for. `finish` waits until the cards have done them. `host_steps` has the host's part in each
-    message, and `skips` tells whether an instruction is left out in this iteration. `described` describes a
-    message, for errors.
+    `issued` are the instructions of workers, in groups that are issued at once, `sent` and `received` the
+    messages, in the order in which each thread takes them. `issue` issues the commands of instructions that
+    are not left out, and the events that others wait for. `finish` waits until the cards have done them.
+    `host_steps` has the host's part in each message, and `skips` tells whether an instruction is left out in
+    this iteration. `described` describes a message, for errors.
     """
 
     def __init__(
         self,
-        issued: Sequence[Place],
+        issued: Sequence[Sequence[Place]],
         sent: Sequence[Place],
         received: Sequence[Place],
         waits: Sequence[Sequence[Waits]],
         *,
-        issue: Callable[[Place], None],
+        issue: Callable[[Sequence[Place]], None],
         finish: Callable[[Place], None],
         host_steps: Mapping[Place, Step],
         skips: Callable[[Place], bool],
@@ -51,7 +52,7 @@ class HostedIteration:
         self._described = described
         self._watchdog_seconds = watchdog_seconds
         self._waits = waits
-        issuing = [PlacedStep(place, partial(issue, place)) for place in issued]
+        issuing = [PlacedStep(group[0], partial(issue, group), tuple(group[1:])) for group in issued]
         sending = [
             PlacedStep(place, partial(step, place)) for place in sent for step in (self._pack, self._send)
         ]
@@ -85,7 +86,7 @@ class HostedIteration:
         self._finalizer()
 
     def _pack(self, place: Place) -> None:
-        self._issue(place)
+        self._issue((place,))
         if not self._skips(place):
             self._finish(place)
 

@@ -81,8 +81,12 @@ class CudaMachine(Protocol):
         """Capture as a graph, without running it, what `issue` puts into the streams of all lanes."""
         ...
 
-    def launch(self, graph: Graph) -> None:
-        """Run a captured graph."""
+    def captured_lane(self, issue: Callable[[], None], worker: int, lane: Lane) -> Graph:
+        """Capture as a graph, without running it, what `issue` puts into the stream of one lane alone."""
+        ...
+
+    def launch(self, graph: Graph, worker: int = 0, lane: Lane = Lane.COMPUTE) -> None:
+        """Run a captured graph: one of all lanes, or that of a lane in its stream."""
         ...
 
     def finish(self, worker: int, event: Event) -> None:

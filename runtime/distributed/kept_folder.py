@@ -5,6 +5,9 @@ So a checkpoint is complete or absent, as that of one process is. Every tensor h
 into its place, and gets the parts of others for that, one tensor at a time. All processes sync what they
 wrote before the file is renamed.
 
+When a run goes on, every process checks some of the tensors, and reads the regions that it holds from the
+file. If the folder is not shared, the first process sends it these regions, one tensor at a time.
+
 The folder is shared if every process finds the first one's random text in a file there, and the first one
 finds what every process added to it.
 """
@@ -13,34 +16,29 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 
+from ...analyzer.indices.region import Shape
 from ...errors import DataError
-from ...operators.kernels.kernel import Array
 from ..checkpoint import CheckpointFolder, TensorWriter
-from ..checkpoint_file import Checkpoint, FileForm, Savable
+from ..checkpoint_file import Checkpoint, FileForm, Form, Restorable, Savable
+from ..checkpoint_reading import SavedFile, open_saved
+from .sent_checkpoint import Connected, SentCheckpoint
 
 PROBE = ".probe-"
 PROBE_BYTES = 32
 """The size of the text of a probe, and of what each process adds."""
 
 
-class Sharing(Protocol):
+class Sharing(Connected, Protocol):
     """The parts of `Processes` that this file needs."""
 
-    number: int
-    count: int
-
-    def exchange(self, purpose: str, content: bytes) -> list[bytes]: ...
-
     def text(self, make: Callable[[], str]) -> str: ...
-
-    def array(self, owner: int, array: Array) -> Array: ...
 
 
 class SharedFolder:
@@ -74,11 +72,11 @@ class SharedFolder:
         """Write the next checkpoint, see `CheckpointFolder.save`. The state is that of the first process."""
 
         def begin() -> str:
-            form = FileForm(checkpoint.forms, checkpoint.state)
+            form = FileForm.of(checkpoint)
             return json.dumps([str(self._kept.begin(form)), form.state])
 
         named, state = json.loads(self._processes.text(begin))
-        form, path = FileForm(checkpoint.forms, json.loads(state)), Path(named)
+        form, path = FileForm(checkpoint.forms, state), Path(named)
         writer, failure = TensorWriter(path, form), ""
         for name, process in self._shared_out(form.sizes).items():
             array = checkpoint.read(name, process)
@@ -92,30 +90,62 @@ class SharedFolder:
                 writer.sync()
         except OSError as error:
             failure = f"process {self._processes.number}: {error}"
-        said = self._processes.exchange("write a checkpoint", json.dumps([writer.digests, failure]).encode())
-        written = [json.loads(each) for each in said]
-        digests = {name: found for each, _ in written for name, found in each.items()}
-        failures = "; ".join(failure for _, failure in written if failure)
+        digests, failures = self._gathered("write a checkpoint", writer.digests, failure)
         self._processes.text(lambda: str(self._kept.publish(path, form, digests, failures)))
         return path
 
-    def load(self) -> Checkpoint:
+    def load(self) -> Restorable:
         """Return the newest good checkpoint, see `CheckpointFolder.load`."""
+        if self.writers < self._processes.count:
+            return self._from_first()
+        listed = self._processes.text(lambda: json.dumps([path.name for path in self._kept.paths()]))
+        paths = [self.folder / name for name in json.loads(listed)]
+        found = self._kept.newest_good(paths, self._checked_together)
+        if not self._processes.number:
+            self._kept.go_on_from(found)
+        return found.contents
+
+    def _checked_together(self, path: Path) -> Checkpoint:
+        """Return the checkpoint in a file, of which every process checks some tensors.
+
+        The first process reads the header. Raises DataError, the same in all processes.
+        """
+
+        def head() -> str:
+            file = open_saved(path)
+            return json.dumps([_listed(file.form.forms), file.form.state, file.sha256])
+
+        forms, state, sha256 = json.loads(self._processes.text(head))
+        file = SavedFile(path, FileForm(_forms(forms), state), sha256)
+        digests, failure = {}, ""
+        try:
+            for name, process in self._shared_out(file.form.sizes).items():
+                if process == self._processes.number:
+                    digests[name] = file.digest(name)
+        except DataError as error:
+            failure = f"process {self._processes.number}: {error}"
+        every, failures = self._gathered("check a checkpoint", digests, failure)
+        if failures:
+            raise DataError(failures)
+        return file.check(every)
+
+    def _from_first(self) -> Restorable:
+        """Return the newest good checkpoint that the first process finds."""
         read: list[Checkpoint] = []
 
         def load() -> str:
             read.append(self._kept.load())
-            forms = {name: [array.dtype.str, array.shape] for name, array in read[0].tensors.items()}
-            return json.dumps([forms, read[0].state])
+            return json.dumps([_listed(read[0].forms), read[0].state])
 
         forms, state = json.loads(self._processes.text(load))
-        tensors = {
-            name: self._processes.array(
-                0, read[0].tensors[name] if read else np.empty(tuple(shape), np.dtype(dtype))
-            )
-            for name, (dtype, shape) in forms.items()
-        }
-        return Checkpoint(tensors, state)
+        return SentCheckpoint(self._processes, _forms(forms), state, read[0] if read else None)
+
+    def _gathered(self, purpose: str, digests: Mapping[str, str], failure: str) -> tuple[dict[str, str], str]:
+        """Return the digests and the failures of all processes."""
+        said = self._processes.exchange(purpose, json.dumps([digests, failure]).encode())
+        stated = [json.loads(each) for each in said]
+        every = {name: found for each, _ in stated for name, found in each.items()}
+        return every, "; ".join(failure for _, failure in stated if failure)
 
     def _shared_out(self, sizes: Mapping[str, int]) -> dict[str, int]:
         """Return the process that writes each tensor: the largest first, each by the one with the least."""
@@ -163,3 +193,13 @@ class SharedFolder:
             return "yes" if all_saw and found == "".join([text, *marks]).encode() else ""
 
         return bool(self._processes.text(end))
+
+
+def _listed(forms: Mapping[str, Form]) -> dict[str, tuple[str, Shape]]:
+    """Return the forms of tensors as JSON values."""
+    return {name: (np.dtype(dtype).str, shape) for name, (dtype, shape) in forms.items()}
+
+
+def _forms(listed: Mapping[str, tuple[str, Sequence[int]]]) -> dict[str, Form]:
+    """Return the forms that `_listed` listed."""
+    return {name: (np.dtype(dtype), tuple(shape)) for name, (dtype, shape) in listed.items()}

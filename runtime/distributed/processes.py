@@ -10,11 +10,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from ... import errors
 from ...errors import ExecutionError, TofuError
-from ...operators.kernels.kernel import Array
 from ...programs.memory import MemoryPlan
 from ...programs.program import PartitionedGraph
 from ...support.checked_argument import is_count, require
@@ -112,12 +109,6 @@ class Processes(Closeable):
         """Tell whether the flag is set in any process."""
         return b"1" in self.exchange("share a flag", b"1" if flag else b"0")
 
-    def array(self, owner: int, array: Array) -> Array:
-        """Return the array of one process. Those of others only have its form."""
-        content = np.ascontiguousarray(array).tobytes() if self.number == owner else b""
-        found = self.exchange("read a tensor", content)[owner]
-        return np.frombuffer(found, array.dtype).reshape(array.shape)
-
     def agree(self, facts: Mapping[str, object]) -> None:
         """Raise ExecutionError naming the first fact that differs between processes.
 
@@ -131,7 +122,7 @@ class Processes(Closeable):
             raise ExecutionError(difference)
 
     def folder(self, path: Path) -> KeptFolder:
-        """Return a folder of checkpoints that the first process writes and reads."""
+        """Return a folder of checkpoints that all processes use."""
         return SharedFolder(path, self)
 
     def fail(self, error: Exception) -> ExecutionError:

@@ -12,7 +12,8 @@ import pytest
 
 from tofu.errors import DataError
 from tofu.runtime.checkpoint import TEMPORARY, CheckpointFolder
-from tofu.runtime.checkpoint_file import Checkpoint, encode, read
+from tofu.runtime.checkpoint_file import Checkpoint, encode
+from tofu.runtime.checkpoint_reading import read
 from tofu.support.atomic_files import Files
 
 OPERATIONS = 10

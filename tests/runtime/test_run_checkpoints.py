@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -104,7 +105,7 @@ def test_interrupted_from_the_keyboard(tmp_path: Path, uninterrupted: Run, stop_
 @pytest.mark.parametrize("workers", [1, 2, 3, 8])
 def test_over_another_number_of_workers(tmp_path: Path, uninterrupted: Run, workers: int) -> None:
     Run(4, epochs=1, checkpoint=tmp_path)
-    saved = CheckpointFolder(tmp_path).load()
+    saved = dict(CheckpointFolder(tmp_path).load().tensors)
     (path,) = CheckpointFolder(tmp_path).paths()
     path = path.rename(tmp_path / "checkpoint-000007.safetensors")
     with pytest.raises(DataError, match="with data"):
@@ -112,7 +113,7 @@ def test_over_another_number_of_workers(tmp_path: Path, uninterrupted: Run, work
     same = Run(workers, epochs=1, checkpoint=tmp_path, resume=True)
     assert not same.steps
     for name, value in same.parameters.items():
-        assert value.tobytes() == saved.tensors[name].tobytes()
+        assert value.tobytes() == saved[name].tobytes()
     more = Run(workers, checkpoint=tmp_path, resume=True)
     np.testing.assert_allclose(more.losses, uninterrupted.losses[6:], rtol=1e-4)
 
@@ -191,3 +192,21 @@ def test_states_of_other_versions_are_refused(tmp_path: Path, state: dict[str, A
     folder.save(Checkpoint(kept.tensors, {**kept.state, **state} if state else {}))
     with pytest.raises(DataError, match=rf"does not hold a run of this version of Tofu: {says}"):
         Run(1, checkpoint=tmp_path, resume=True)
+
+
+def test_a_run_goes_on_without_memory_for_the_checkpoint(tmp_path: Path) -> None:
+    """Tensors are checked in small pieces, and mapped from the file one at a time."""
+    tensors = {f"w{number}": np.full((1 << 20,), number, np.float32) for number in range(8)}
+    CheckpointFolder(tmp_path).save(Checkpoint(tensors, {}))
+    written = dict.fromkeys(tensors, 0.0)
+    tracemalloc.start()
+    try:
+        found = CheckpointFolder(tmp_path).load()
+        for name in found.forms:
+            (part,) = found.parts(name, [((5, 7),)])
+            written[name] = float(part.sum())
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert written == {name: 2 * float(array[0]) for name, array in tensors.items()}
+    assert peak < tensors["w0"].nbytes

@@ -145,6 +145,11 @@ def _check_cuts(variable: TrainedVariable, how: Synchronisation) -> None:
 
 def _check_server(name: str, server: Server, workers: int, groups: Groups) -> None:
     _check_worker(f"variable {name!r}", server.worker, workers)
+    if server.by_arrival and server.group is not None:
+        raise PlanError(
+            f"variable {name!r} is in group {server.group}, but its gradients are applied as they arrive and "
+            "do not wait for others; leave out the group"
+        )
     if not server.via:
         return
     if len(server.via) != len(groups):

@@ -1,13 +1,13 @@
-"""The gradients of a group, whose all-reduces wait for each other.
+"""The gradients of a group, which wait for each other on their way to all workers, or to servers.
 
 A gradient that something besides its update reads cannot wait, so it keeps its place. A variable in several
-parts belongs to the group of the first part that is reduced.
+parts belongs to the group of the first part that is in one.
 """
 
 from __future__ import annotations
 
 from ....dataflow.graph import Graph, Role
-from .strategy import AllReduce, SyncStrategy
+from .strategy import SyncStrategy
 from .variables import find_variables
 
 
@@ -19,8 +19,7 @@ def gradient_groups(graph: Graph, strategy: SyncStrategy) -> list[list[int]]:
     numbers = {tensor.name: tensor.index for tensor in graph.tensors}
     found: dict[int, list[int]] = {}
     for variable in variables:
-        parts = strategy.variables[variable.tensor.name].parts
-        group = next((part.group for part in parts if isinstance(part, AllReduce)), None)
+        group = strategy.variables[variable.tensor.name].group
         if group is not None:
             mine = (numbers[name] for name in variable.together)
             found.setdefault(group, []).extend(

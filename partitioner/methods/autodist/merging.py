@@ -1,4 +1,4 @@
-"""Messages of a group: the all-reduces of its variables wait for each other and travel together."""
+"""Messages of a group: the gradients of its variables wait for each other and travel together."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class MergedProgram:
     """The programs of a strategy whose groups travel together."""
 
     program: PartitionedGraph
-    """The programs, in which all-reduces of a group wait for each other."""
+    """The programs, in which the gradients of a group wait for each other."""
 
     messages: Messages
     """One message for each pair of workers and each tick."""
@@ -31,7 +31,7 @@ class MergedProgram:
 
 
 def merge(graph: Graph, program: PartitionedGraph, strategy: SyncStrategy) -> MergedProgram:
-    """Let the all-reduces of each group travel together in the programs of a strategy's plan.
+    """Let the gradients of each group travel together in the programs of a strategy's plan.
 
     They do already if the strategy says so.
     """

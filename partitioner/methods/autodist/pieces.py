@@ -107,7 +107,7 @@ def _synchronised(sync: Synchroniser, cell: _Cell) -> tuple[Synchroniser, tuple[
     """Return the synchroniser of a cell, its holders and its readers."""
     match sync:
         case Server(worker=worker):
-            return sync, (worker,), cell.readers
+            return replace(sync, group=None), (worker,), cell.readers
         case AllReduce(order=order):
             place = {worker: number for number, worker in enumerate(order)}
             holders = sorted(cell.readers or cell.owners, key=lambda worker: (place.get(worker, 0), worker))

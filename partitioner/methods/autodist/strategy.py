@@ -39,6 +39,9 @@ class Server:
     via: tuple[int, ...] = ()
     """For each group of replicas the worker that sums its gradients, and keeps a copy of the part for it."""
 
+    group: int | None = None
+    """The number of the group whose messages travel together, see `merging`; None if it is in none."""
+
     by_arrival: bool = False
     """Whether it applies each gradient by itself, in the order in which they arrive, and never sums them.
 
@@ -107,6 +110,11 @@ class Synchronisation:
         return any(isinstance(part, Server) and part.by_arrival for part in self.parts)
 
     @property
+    def group(self) -> int | None:
+        """Return the group of the first part that is in one. The gradient of a variable waits as a whole."""
+        return next((part.group for part in self.parts if part.group is not None), None)
+
+    @property
     def whole_rewrite(self) -> Rewrite:
         """Return the rewrite of the gradient, with those of parts and what servers apply by arrival."""
         if self.masked:
@@ -142,7 +150,7 @@ class SyncStrategy:
     """The part of each gradient that each worker reduces for all, if it is reduced; None for equal parts."""
 
     together: bool = False
-    """Whether all-reduces of a group wait for each other, so that their pieces travel together."""
+    """Whether the gradients of a group wait for each other, so that their pieces travel together."""
 
     @property
     def rewrites(self) -> dict[str, Rewrite]:

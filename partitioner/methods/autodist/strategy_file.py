@@ -39,8 +39,8 @@ VERSION = 1
 SYNCHRONISERS = ("all-reduce", "ps")
 TWO_LEVEL = "two-level"
 _OF_ALL_REDUCE = ("group", "order", "tree")
-_OF_SERVER = ("proxy", "via")
-_OF_PART = ("sync", "worker", *_OF_ALL_REDUCE, *_OF_SERVER)
+_OF_SERVER = ("proxy", "via", "group")
+_OF_PART = ("sync", "worker", "group", "order", "tree", "proxy", "via")
 _FLAGS = ("factors", "rows", "masked")
 _OF_VARIABLE = (*_FLAGS, *REWRITE_ENTRIES)
 _UPDATES = ("in-turn", "last")
@@ -110,8 +110,10 @@ def _written_part(part: Synchroniser) -> dict[str, object]:
             return {"sync": "all-reduce", "group": group, **others}
         case Server(worker=worker, by_arrival=True):
             return {"sync": False, "worker": worker}
-        case Server(worker=worker, proxy=proxy, via=via):
-            return {"sync": "ps", "worker": worker, "proxy": proxy, **({"via": list(via)} if via else {})}
+        case Server(worker=worker, proxy=proxy, via=via, group=group):
+            others = {"via": list(via)} if via else {}
+            others.update({} if group is None else {"group": group})
+            return {"sync": "ps", "worker": worker, "proxy": proxy, **others}
 
 
 @dataclass(slots=True)
@@ -331,7 +333,7 @@ class _OfVariable:
             case "all-reduce":
                 expect_keys(entries, ("sync",), place, _OF_ALL_REDUCE)
                 return AllReduce(
-                    number_between(entries.get("group", 0), place.key("group"), 0, _MOST),
+                    self._group(entries, place) or 0,
                     self._workers(entries, "order", place),
                     self._tree(entries, place.key("tree")),
                 )
@@ -341,9 +343,15 @@ class _OfVariable:
                     self.names.worker(entries["worker"], place.key("worker")),
                     typed(entries.get("proxy", False), bool, place.key("proxy")),
                     self._workers(entries, "via", place),
+                    self._group(entries, place),
                 )
             case _:
                 raise PlanError(f"{place.key('sync')} is {sync[:60]!r}{alternatives(sync, SYNCHRONISERS)}")
+
+    def _group(self, entries: Mapping[str, object], place: DocumentPlace) -> int | None:
+        if "group" not in entries:
+            return None
+        return number_between(entries["group"], place.key("group"), 0, _MOST)
 
     def _workers(self, entries: Mapping[str, object], key: str, place: DocumentPlace) -> tuple[int, ...]:
         if key not in entries:

@@ -177,21 +177,28 @@ class HostMachine:
         issue()
         return self.taken()
 
+    def captured_lane(self, issue: Callable[[], None], worker: int, lane: Lane) -> Queues:
+        graph = self.captured(issue)
+        own = len(Lane) * worker + lane
+        assert not any(queue for stream, queue in enumerate(graph) if stream != own), "one stream is captured"
+        return graph
+
     def taken(self) -> Queues:
         """Return the commands that were issued and will never run."""
         graph, self._queues = self._queues, [deque() for _ in self._queues]
         self.captures += 1
         return graph
 
-    def launch(self, graph: Queues) -> None:
+    def launch(self, graph: Queues, worker: int = 0, lane: Lane = Lane.COMPUTE) -> None:
         again: dict[Event, Event] = {}
-        for queue, entries in zip(self._queues, graph, strict=True):
-            for entry in entries:
-                match entry:
-                    case Record(event) | Wait(event):
-                        queue.append(type(entry)(again.setdefault(event, Event())))
-                    case _:
-                        queue.append(entry)
+        with self._lock:
+            for queue, entries in zip(self._queues, graph, strict=True):
+                for entry in entries:
+                    match entry:
+                        case Record(event) | Wait(event):
+                            queue.append(type(entry)(again.setdefault(event, Event())))
+                        case _:
+                            queue.append(entry)
 
     def finish(self, worker: int, event: Event) -> None:
         self._go_on(lambda: event not in self._happened)

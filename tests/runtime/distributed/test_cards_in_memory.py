@@ -58,6 +58,7 @@ def test_processes_have_the_bits_of_one(
     assert sum(sum(each.sent_bytes.values()) for each in processes.transports) == STEPS * planned > 0
     assert sum(each.received_bytes for each in processes.transports) == STEPS * planned
     assert all(map(intact, processes.machines))
+    assert any(machine.captures for machine in processes.machines), "runs of computations are graphs"
     processes.close()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,8 @@ import pytest
 
 import tofu
 from tofu.runtime.checkpoint import CheckpointFolder, TensorWriter
-from tofu.runtime.checkpoint_file import Checkpoint, Form, encode
+from tofu.runtime.checkpoint_file import Checkpoint, FileForm, Form, encode
+from tofu.runtime.checkpoint_reading import SavedFile
 from tofu.runtime.distributed.kept_folder import SharedFolder
 from tofu.runtime.distributed.processes import Processes
 
@@ -103,3 +105,123 @@ def test_what_one_process_cannot_write_is_not_saved(tmp_path: Path, failing: int
     assert results(2, work) == ["done"] * 2
     assert len(list(tmp_path.iterdir())) == 2
     assert CheckpointFolder(tmp_path).load().state == {}
+
+
+ROWS = ((0, 2), (1, 4))
+
+
+def assert_restored(folder: SharedFolder, expected: float) -> None:
+    """Load, and compare regions of tensors, of which each process reads others."""
+    found = folder.load()
+    assert found.state == {"number": expected}
+    assert set(found.forms) == {"w", "b", "n", "empty"}
+    w = TENSORS["w"] + expected
+    own = [((row, row + 1), (0, 4)) for row in range(3) if row % 2 == folder.writers % 2]
+    for region, part in zip([ROWS, *own], found.parts("w", [ROWS, *own]), strict=True):
+        assert part.tobytes() == w[tuple(slice(*each) for each in region)].tobytes()
+    assert found.parts("n", [()])[0] == 7 + expected
+    assert found.parts("empty", [((0, 0), (0, 3))])[0].shape == (0, 3)
+    assert found.parts("b", []) == []
+
+
+def numbered(number: float) -> Checkpoint:
+    tensors = {name: (array + number).astype(array.dtype) for name, array in TENSORS.items()}
+    return Checkpoint(tensors, {"number": number})
+
+
+def saved_alone(path: Path) -> None:
+    folder = CheckpointFolder(path)
+    for number in (1, 2):
+        folder.save(numbered(number))
+
+
+def test_every_process_checks_some_tensors_and_reads_its_regions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saved_alone(tmp_path)
+
+    def work(processes: Processes) -> list[str]:
+        checked, digest = [], SavedFile.digest
+
+        def noted(file: SavedFile, name: str) -> str:
+            checked.append(name)
+            return digest(file, name)
+
+        monkeypatch.setattr(SavedFile, "digest", noted)
+        folder = SharedFolder(tmp_path, processes)
+        with folder.exclusive(create=False):
+            assert_restored(folder, 2)
+        return checked
+
+    found = results(3, work)
+    assert sorted(name for names in found for name in names) == sorted(TENSORS)
+    assert all(found)
+
+
+@pytest.mark.parametrize("tensor", ["w", "b", "n"])
+def test_damage_that_any_process_finds_is_left_out_by_all(tmp_path: Path, tensor: str) -> None:
+    saved_alone(tmp_path)
+    newest = CheckpointFolder(tmp_path).paths()[-1]
+    content = bytearray(newest.read_bytes())
+    content[FileForm.of(numbered(2)).places[tensor]] ^= 1
+    newest.write_bytes(content)
+
+    def work(processes: Processes) -> int:
+        folder = SharedFolder(tmp_path, processes)
+        with folder.exclusive(create=False), warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            assert_restored(folder, 1)
+        return sum("000002.safetensors is damaged" in str(each.message) for each in said)
+
+    assert results(3, work) == [1, 0, 0]
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_none_that_is_good_is_an_error_in_all(tmp_path: Path, shared: bool) -> None:
+    (tmp_path / "second").mkdir()
+    saved_alone(tmp_path / "first")
+    for path in CheckpointFolder(tmp_path / "first").paths():
+        path.write_bytes(path.read_bytes()[:-1])
+
+    def work(processes: Processes) -> str:
+        second = processes.number and not shared
+        folder = SharedFolder(tmp_path / ("second" if second else "first"), processes)
+        with (
+            folder.exclusive(create=False),
+            pytest.raises(tofu.DataError, match=r"2\.safe.*1\.safe") as found,
+        ):
+            folder.load()
+        return type(found.value).__name__
+
+    assert results(2, work) == ["DataError"] * 2
+
+
+def test_one_of_another_version_is_an_error_in_all(tmp_path: Path) -> None:
+    saved_alone(tmp_path)
+    newest = CheckpointFolder(tmp_path).paths()[-1]
+    newest.write_bytes(newest.read_bytes().replace(b'"tofu_format":"2"', b'"tofu_format":"3"'))
+
+    def work(processes: Processes) -> str:
+        folder = SharedFolder(tmp_path, processes)
+        with folder.exclusive(create=False), pytest.raises(tofu.DataError, match="has format 3") as found:
+            folder.load()
+        return type(found.value).__name__
+
+    assert results(2, work) == ["OtherVersion"] * 2
+
+
+@pytest.mark.parametrize("transport", ["tcp", "gloo"])
+def test_the_first_process_sends_regions_if_the_folder_is_not_shared(tmp_path: Path, transport: str) -> None:
+    if transport == "gloo":
+        pytest.importorskip("torch")
+    saved_alone(tmp_path / "first")
+    (tmp_path / "second").mkdir()
+
+    def work(processes: Processes) -> int:
+        folder = SharedFolder(tmp_path / ("second" if processes.number else "first"), processes)
+        with folder.exclusive(create=False):
+            assert_restored(folder, 2)
+        return sum(processes.transport.sent_bytes.values())
+
+    asked = 4 * 2 * 3 + 4 * 4 * 1 + 8
+    assert results(3, work, transport=transport) == [2 * asked, 0, 0]

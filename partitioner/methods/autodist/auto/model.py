@@ -23,7 +23,7 @@ from .....programs.program import Compute, PartitionedGraph
 from .....simulator.iteration_jobs import JobKind
 from .....simulator.timeline import Timeline
 from .....simulator.times import NANOSECONDS, ProfiledTimes
-from ..strategy import AllReduce, Server, SyncStrategy
+from ..strategy import Server, SyncStrategy
 from ..variables import TrainedVariable, find_variables
 from .coarse_jobs import CoarseJobs, Ends
 from .traffic import PairTimes, Reals, SyncTraffic, sync_traffic
@@ -173,8 +173,7 @@ class SyncModel:
         """Return the variables of each group, and for each of them the operation that all wait for."""
         members: dict[int, list[int]] = {}
         for number, variable in enumerate(self.variables):
-            parts = strategy.variables[variable.tensor.name].parts
-            group = next((part.group for part in parts if isinstance(part, AllReduce)), None)
+            group = strategy.variables[variable.tensor.name].group
             if self.merged and group is not None and not self._waited_for[number]:
                 members.setdefault(group, []).append(number)
         last = {}
