@@ -20,7 +20,10 @@ F = torch.nn.functional
 TWICE = torch.tensor([[0, 2], [2, 2], [1, 0]])
 """Places of which some are named twice in a row."""
 ONCE = torch.tensor([[3, 0], [1, 2], [0, 3]])
+ZEROS = torch.tensor([[0.0, 1], [0, 0], [1, 0]])
+"""Zeros alone at a place, and next to others."""
 ROWS = torch.tensor([2, 0])
+WHOLE = torch.arange(1.0, 13).reshape(3, 4)
 
 
 class OfTable(torch.nn.Module):
@@ -52,6 +55,12 @@ CASES: dict[str, Callable[[Any, Any], Any]] = {
     "scatter_add fewer rows": lambda a, b: a.scatter_add(1, TWICE[:2], b[:2]),
     "scatter_reduce greatest": lambda a, b: a.scatter_reduce(1, TWICE, b, "amax"),
     "scatter_reduce product": lambda a, b: a.scatter_reduce(1, TWICE, b, "prod", include_self=False),
+    "scatter_reduce product with data": lambda a, b: a.scatter_reduce(1, TWICE, b, "prod"),
+    "scatter_reduce product of fewer rows": lambda a, b: a.scatter_reduce(1, TWICE[:2], b[:2], "prod"),
+    "scatter_reduce product of a larger tensor": lambda a, b: (
+        a * WHOLE.scatter_reduce(0, ROWS[None], WHOLE, "prod")
+    ),
+    "scatter_reduce product of zeros": lambda a, b: a.scatter_reduce(1, TWICE, b * ZEROS, "prod"),
     "scatter_reduce mean": lambda a, b: a.scatter_reduce(1, TWICE, b, "mean"),
     "index_add": lambda a, b: a.index_add(1, ROWS, b),
     "index_copy": lambda a, b: a.index_copy(0, ROWS, a[1:] * 2),
