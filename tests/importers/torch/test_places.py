@@ -112,6 +112,50 @@ def test_images_are_read_between_pixels(mode: str, padding: str, corners: bool) 
     require_agreement(OfTable(sampled), torch.ones(()))
 
 
+POOLS: dict[str, Callable[[Any], Any]] = {
+    "rows": lambda a: F.max_pool1d(a, 2, return_indices=True),
+    "overlapping and padded": lambda a: F.max_pool2d(a[None], (2, 3), (1, 2), (1, 1), return_indices=True),
+    "dilated": lambda a: F.max_pool2d(a[None], 2, 1, 0, (1, 2), return_indices=True),
+    "last windows cut": lambda a: F.max_pool2d(a[None, None], 2, ceil_mode=True, return_indices=True),
+    "equal elements": lambda a: F.max_pool2d((a * 0)[None], 2, 1, return_indices=True),
+    "adaptive": lambda a: F.adaptive_max_pool2d(a[None], (2, 3), return_indices=True),
+    "adaptive rows": lambda a: F.adaptive_max_pool1d(a, 2, return_indices=True),
+    "space": lambda a: F.max_pool3d(a.reshape(1, 1, 3, 2, 2), 2, 1, return_indices=True),
+}
+
+
+@pytest.mark.parametrize("name", POOLS)
+def test_places_of_maxima(name: str) -> None:
+    torch.manual_seed(0)
+
+    def placed(a: Any, b: Any) -> Any:
+        values, places = POOLS[name](a)
+        return values * (places + 1)
+
+    require_agreement(OfTable(placed), torch.ones(()))
+
+
+def _unpooled(a: Any, kernel: Any, **options: Any) -> Any:
+    values, places = F.max_pool2d(a[None], kernel, return_indices=True, **options)
+    return F.max_unpool2d(values * values, places, kernel, output_size=a.shape, **options)
+
+
+UNPOOLS: dict[str, Callable[[Any], Any]] = {
+    "rows": lambda a: F.max_unpool1d(*F.max_pool1d(a, 2, return_indices=True), 2),
+    "image": lambda a: _unpooled(a, (1, 2)),
+    "space": lambda a: F.max_unpool3d(
+        *F.max_pool3d(a.reshape(1, 1, 3, 2, 2), (1, 2, 1), return_indices=True), (1, 2, 1)
+    ),
+}
+
+
+@pytest.mark.parametrize("workers", [1, 8])
+@pytest.mark.parametrize("name", UNPOOLS)
+def test_maxima_are_written_back_to_their_places(name: str, workers: int) -> None:
+    torch.manual_seed(0)
+    require_agreement(OfTable(lambda a, b: UNPOOLS[name](a)), torch.ones(()), workers=[workers])
+
+
 @pytest.mark.parametrize("name", ["scatter_add", "assignments", "embedding_bag greatest", "cdist", "median"])
 def test_places_on_8_workers(name: str) -> None:
     torch.manual_seed(0)
@@ -145,10 +189,6 @@ def test_random_numbers_are_the_same_on_each_number_of_workers(name: str) -> Non
         ),
         (lambda a, b: torch.cdist(a, a, p=3), "with p=3"),
         (lambda a, b: a.masked_scatter(a > 0, b.repeat(1, 2)), "masked_scatter"),
-        (
-            lambda a, b: F.max_unpool1d(*F.max_pool1d(a, 2, return_indices=True), 2),
-            "output 1 of aten.max_pool",
-        ),
     ],
 )
 def test_what_is_not_described_is_named(function: Callable[[Any, Any], Any], message: str) -> None:
