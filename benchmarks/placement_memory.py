@@ -7,7 +7,7 @@ one device. A row says by how much the largest arena of the plan stays below the
 refused, and the processor seconds of the search for moves. `shared` counts operations that are too large for
 a device, so that all share them. `least` is a bound on any placement that shares no more: the largest
 operation with what it reads and makes, or an even share of what lasts, or of what weights, their updates and
-states need on one worker.
+states need on one worker. `earlier` marks rows that are older than the last change of the search.
 
 *Batches*: the largest batch, of powers of two, for which the operations of a model fit 1 to 16 devices of 32
 GB, by ParDNN's placement and the exact planner, next to the paper's (ParDNN, table 4). *Ideal* is the largest

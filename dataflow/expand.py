@@ -12,6 +12,7 @@ from ..operators.operator import Operator
 from ..operators.stages.stage import Stage, output_names
 from .builder import GraphBuilder
 from .graph import Phase, Role
+from .nested_concatenations import nested_concatenations, replaced
 from .node import Entry, Node, auxiliary_variables
 from .symbol import Symbol
 from .symbol.shapes import Table
@@ -81,27 +82,29 @@ class _Expander:
     def __init__(
         self, builder: GraphBuilder, symbol: Symbol, table: Table, data: Collection[str], training: bool
     ) -> None:
+        made = nested_concatenations(symbol.nodes)
         self.builder = builder
-        self.symbol = symbol
-        self.table = table
+        self.nodes = tuple(made.values())
+        self.heads = [replaced(head, made) for head in symbol.heads]
+        self.table = {made[node]: shapes for node, shapes in table.items()}
         self.data = data
         self.training = training
         self.entries: dict[Entry, int] = {}
         self.variables: dict[str, int] = {}
         self.recipes: dict[tuple[object, ...], _Recipe] = {}
         self.updated: dict[str, str] = {}
-        self.ties = find_ties(symbol.nodes, data)
+        self.ties = find_ties(self.nodes, data)
 
     def run(self) -> ExpandedSymbol:
-        auxiliary = auxiliary_variables(self.symbol.nodes)
-        for node in self.symbol.nodes:
+        auxiliary = auxiliary_variables(self.nodes)
+        for node in self.nodes:
             if node.is_variable:
                 role = Role.AUXILIARY if node in auxiliary else Role.PARAMETER
                 role = Role.DATA if node.name in self.data else role
                 index = self.builder.tensor(node.name, self.shape(Entry(node, 0)), role)
                 self.entries[Entry(node, 0)] = self.variables[node.name] = index
-        applications = [self.apply(node) for node in self.symbol.nodes if not node.is_variable]
-        outputs = tuple(self.entries[head] for head in self.symbol.heads)
+        applications = [self.apply(node) for node in self.nodes if not node.is_variable]
+        outputs = tuple(self.entries[head] for head in self.heads)
         return ExpandedSymbol(tuple(applications), outputs, self.variables)
 
     def shape(self, entry: Entry) -> Shape:

@@ -19,7 +19,6 @@ from ...dataflow.symbol.compose import variable
 from ...errors import GraphError, TofuError
 from ...operators.operator import Operator
 from ...support.checked_argument import path_of
-from ..nested_concatenations import nested_concatenations
 from . import control, elementwise, layers, moves, picking, recurrent, reductions, resizing
 from .compose import outputs
 from .folding import FOLDED_AT_ONCE, FOLDS, fold
@@ -170,7 +169,7 @@ class _Importer:
                 if last[name] == index and name not in kept:
                     self.values.pop(name, None)
         heads = [self.constants.symbol(self.values[each.name]).heads[0] for each in self.graph.output]
-        symbol = nested_concatenations(Symbol(heads))
+        symbol = Symbol(heads)
         variables = {*symbol.list_arguments(), *symbol.list_auxiliary_states()}
         fed = {name: shape for name, shape in inputs.items() if name in variables}
         return ImportedModel(symbol, self.constants.values(symbol), fed)

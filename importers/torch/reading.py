@@ -11,7 +11,6 @@ from ...dataflow.symbol import Symbol
 from ...dataflow.symbol.compose import apply, group, variable
 from ...errors import GraphError
 from ...operators.operator import Operator
-from ..nested_concatenations import nested_concatenations
 from .call import AtenCall, AtenResult, TensorValue, UnsupportedCallError
 from .constants import Array, ModuleConstants, array_of, kind_of
 from .converter import Converter
@@ -112,7 +111,7 @@ class _Reader:
         outputs = self.run(graph_module, given, self.wanted())
         if self.missing:
             raise self.refusal()
-        symbol = nested_concatenations(self.result(outputs))
+        symbol = self.result(outputs)
         known = {*symbol.list_arguments(), *symbol.list_auxiliary_states()}
         values = {name: array_of(value) for name, value in self.stored.items() if name in known}
         return symbol, values | {n: value for n, value in self.constants.values.items() if n in known}

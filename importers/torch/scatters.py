@@ -114,9 +114,37 @@ def scatter(call: AtenCall) -> TensorValue:
     reduction = call.get("reduce")
     if call.target.startswith("aten.scatter_add"):
         reduction = "sum"
-    return _written(
-        call, data, tensors, writes, NAMES.get(reduction, reduction), call.get("include_self", True)
-    )
+    reduction, includes_data = NAMES.get(reduction, reduction), call.get("include_self", True)
+    if reduction == "prod" and isinstance(source, TensorValue):
+        return _multiplied(call, data, index, source, writes, includes_data)
+    return _written(call, data, tensors, writes, reduction, includes_data)
+
+
+def _multiplied(
+    call: AtenCall,
+    data: TensorValue,
+    index: TensorValue,
+    source: TensorValue,
+    writes: ScatteredWrites,
+    includes_data: bool,
+) -> TensorValue:
+    """Return a tensor whose elements are multiplied by what is written, or replaced by its product."""
+    names, axis = variables(data.rank), call.axis("dim", data.rank)
+    if source.shape != index.shape:
+        text = f"lambda {bound(names, index.shape)}: {at('source', names)}"
+        source = call.described({"source": source}, text, shape=index.shape, step="read")
+    size = data.shape[axis]
+    shape = (*index.shape[:axis], size, *index.shape[axis + 1 :])
+    products = call.library("scatter_prod", source, index, axis=axis, size=size, shape=shape, step="products")
+    own, found = at("data", names), at("products", names)
+    if shape != data.shape:
+        found = f"pad({found}, 1)"
+    given, binders = {"data": data, "products": products}, bound(names, data.shape)
+    if includes_data:
+        return call.described(given, f"lambda {binders}: {own} * {found}")
+    body = f"where({at('count', names)} > 0, {found}, {own})"
+    stages = [f"count = lambda {binders}: {writes.count()}"]
+    return call.described({**given, "index": index}, f"lambda {binders}: {body}", stages=stages)
 
 
 def index_put(call: AtenCall) -> TensorValue:

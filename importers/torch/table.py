@@ -12,6 +12,7 @@ from . import (
     moves,
     normalization,
     picking,
+    pooling,
     products,
     reductions,
     scatters,
@@ -29,6 +30,7 @@ CONVERTERS: Mapping[str, Converter] = {
     **draws.CONVERTERS,
     **products.CONVERTERS,
     **windows.CONVERTERS,
+    **pooling.CONVERTERS,
     **normalization.CONVERTERS,
     **losses.CONVERTERS,
 }

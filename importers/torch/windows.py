@@ -1,37 +1,14 @@
-"""ATen operators on windows and images: convolution, pooling, resizing."""
+"""ATen operators on windows and images: convolution, resizing, columns."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from math import prod
 
-from .call import AtenCall, TensorValue, UnsupportedCallError, at, bound, literal, variables
+from .call import AtenCall, TensorValue, UnsupportedCallError, at, bound, variables
 from .converter import Converter
 from .moves import padded, viewed
-
-
-def _spread(value: object, rank: int, default: int = 0) -> tuple[int, ...]:
-    """Return one number for each dimension of space."""
-    if value is None or value == []:
-        return (default,) * rank
-    listed = [value] if isinstance(value, int) else list(value)  # type: ignore[call-overload]
-    return tuple(listed * rank if len(listed) == 1 else listed)
-
-
-def _batched(call: AtenCall, data: TensorValue, space: int) -> TensorValue:
-    """Return the data with a batch, which PyTorch lets users leave out."""
-    if data.rank == space + 2:
-        return data
-    return viewed(call, data, (1, *data.shape), "batch")
-
-
-def _unbatched(call: AtenCall, found: TensorValue) -> TensorValue:
-    return found if found.rank == len(call.result.shape) else viewed(call, found, call.result.shape, "row")
-
-
-def _with_batch(call: AtenCall, space: int) -> tuple[int, ...]:
-    shape = call.result.shape
-    return shape if len(shape) == space + 2 else (1, *shape)
+from .space import batched, spread, unbatched, with_batch
 
 
 def convolution(call: AtenCall) -> TensorValue:
@@ -40,9 +17,9 @@ def convolution(call: AtenCall) -> TensorValue:
     space = weight.rank - 2
     if call.get("transposed", False):
         return transposed_convolution(call)
-    data = _batched(call, call.tensor("input"), space)
-    stride = _spread(call.get("stride"), space, 1)
-    dilation = _spread(call.get("dilation"), space, 1)
+    data = batched(call, call.tensor("input"), space)
+    stride = spread(call.get("stride"), space, 1)
+    dilation = spread(call.get("dilation"), space, 1)
     padding = call.get("padding", 0)
     if padding == "same":
         totals = [d * (k - 1) for d, k in zip(dilation, weight.shape[2:], strict=True)]
@@ -58,174 +35,39 @@ def convolution(call: AtenCall) -> TensorValue:
         data,
         weight,
         *bias,
-        shape=_with_batch(call, space),
+        shape=with_batch(call, space),
         kernel=weight.shape[2:],
         stride=stride,
         dilate=dilation,
-        pad=_spread(padding, space),
+        pad=spread(padding, space),
         num_filter=weight.shape[0],
         num_group=call.get("groups", 1),
         no_bias=not bias,
     )
-    return _unbatched(call, found)
+    return unbatched(call, found)
 
 
 def transposed_convolution(call: AtenCall) -> TensorValue:
     weight = call.tensor("weight")
     space, groups = weight.rank - 2, call.get("groups", 1)
-    data = _batched(call, call.tensor("input"), space)
+    data = batched(call, call.tensor("input"), space)
     bias = [call.tensor("bias")] if call.has("bias") else []
     found = call.library(
         "Deconvolution",
         data,
         weight,
         *bias,
-        shape=_with_batch(call, space),
+        shape=with_batch(call, space),
         kernel=weight.shape[2:],
-        stride=_spread(call.get("stride"), space, 1),
-        dilate=_spread(call.get("dilation"), space, 1),
-        pad=_spread(call.get("padding"), space),
-        adj=_spread(call.get("output_padding"), space),
+        stride=spread(call.get("stride"), space, 1),
+        dilate=spread(call.get("dilation"), space, 1),
+        pad=spread(call.get("padding"), space),
+        adj=spread(call.get("output_padding"), space),
         num_filter=weight.shape[1] * groups,
         num_group=groups,
         no_bias=not bias,
     )
-    return _unbatched(call, found)
-
-
-def _space(call: AtenCall) -> int:
-    """Return the number of dimensions of space, which the operator's name ends with."""
-    return int(call.target.partition("d_with")[0].rstrip("d")[-1])
-
-
-def max_pool(call: AtenCall) -> TensorValue | Sequence[TensorValue | None]:
-    """Apply the library's pooling; with dilation a description of its own. Places of maxima have none."""
-    space = _space(call)
-    data = _batched(call, call.tensor("self"), space)
-    kernel = _spread(call.get("kernel_size"), space)
-    stride = _spread(call.get("stride") or kernel, space)
-    padding, dilation = _spread(call.get("padding"), space), _spread(call.get("dilation"), space, 1)
-    if any(d > 1 for d in dilation):
-        found = _dilated_maximum(call, data, kernel, stride, padding, dilation)
-    else:
-        found = _pooled(call, data, "max", kernel, stride, padding, True)
-    found = _unbatched(call, found)
-    return found if len(call.results) == 1 else (found, None)
-
-
-def _dilated_maximum(
-    call: AtenCall,
-    data: TensorValue,
-    kernel: Sequence[int],
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-) -> TensorValue:
-    shape = _with_batch(call, len(kernel))
-    places, taps = variables(len(kernel), "x"), variables(len(kernel), "k")
-    indices = [
-        f"{x} * {s} + {k} * {d} - {p}"
-        for x, s, k, d, p in zip(places, stride, taps, dilation, padding, strict=True)
-    ]
-    return call.described(
-        {"data": data},
-        f"lambda n, c, {bound(places, shape[2:])}: Max(lambda {bound(taps, kernel)}: "
-        f"pad({at('data', ['n', 'c', *indices])}, -inf))",
-        shape=shape,
-    )
-
-
-def _pooled(
-    call: AtenCall,
-    data: TensorValue,
-    kind: str,
-    kernel: Sequence[int],
-    stride: Sequence[int],
-    padding: Sequence[int],
-    counts: bool,
-    step: str = "",
-) -> TensorValue:
-    """Pool, and cut off last windows that begin behind the tensor and its padding, as PyTorch does."""
-    full = bool(call.get("ceil_mode", False))
-    space = len(kernel)
-    wanted = _with_batch(call, space)
-    extents = [
-        (extent + 2 * p - k + (s - 1 if full else 0)) // s + 1
-        for extent, p, k, s in zip(data.shape[2:], padding, kernel, stride, strict=True)
-    ]
-    shape = (*data.shape[:2], *extents)
-    found = call.library(
-        "Pooling",
-        data,
-        shape=shape,
-        step="windows" if shape != wanted else step,
-        kernel=tuple(kernel),
-        stride=tuple(stride),
-        pad=tuple(padding),
-        pool_type=kind,
-        pooling_convention="full" if full else "valid",
-        count_include_pad=counts,
-    )
-    if shape == wanted:
-        return found
-    names = variables(len(shape))
-    return call.described(
-        {"data": found}, f"lambda {bound(names, wanted)}: {at('data', names)}", shape=wanted, step=step
-    )
-
-
-def average_pool(call: AtenCall) -> TensorValue:
-    space = _space(call)
-    data = _batched(call, call.tensor("self"), space)
-    kernel = _spread(call.get("kernel_size"), space)
-    stride = _spread(call.get("stride") or kernel, space)
-    padding = _spread(call.get("padding"), space)
-    counts = bool(call.get("count_include_pad", True))
-    divisor = call.get("divisor_override")
-    if divisor is None:
-        return _unbatched(call, _pooled(call, data, "avg", kernel, stride, padding, counts))
-    total = _pooled(call, data, "sum", kernel, stride, padding, counts, "sum")
-    names = variables(total.rank)
-    text = f"lambda {bound(names)}: {at('data', names)} / {literal(divisor)}"
-    return _unbatched(call, call.described({"data": total}, text, shape=total.shape))
-
-
-def _adaptive(reducer: str) -> Converter:
-    """Return windows of which as many as asked for cover the tensor; they may differ in size."""
-
-    def convert(call: AtenCall) -> TensorValue | Sequence[TensorValue | None]:
-        data = call.tensor("self")
-        space = _space(call)
-        outer, places = variables(data.rank - space), variables(space, "x")
-        taps = variables(space, "k")
-        sizes = list(zip(data.shape[-space:], call.result.shape[-space:], strict=True))
-        widest = [max(_stop(x, *size) - x * size[0] // size[1] for x in range(size[1])) for size in sizes]
-        indices, conditions, counts = [], [], []
-        for x, k, (extent, count) in zip(places, taps, sizes, strict=True):
-            start, stop = f"{x} * {extent} // {count}", f"(({x} + 1) * {extent} + {count - 1}) // {count}"
-            if extent % count == 0:
-                indices.append(f"{x} * {extent // count} + {k}")
-                counts.append(str(extent // count))
-            else:
-                indices.append(f"{start} + {k}")
-                counts.append(f"({stop} - {start})")
-                conditions.append(f"{k} < {stop} - {start}")
-        element = at("data", [*outer, *indices])
-        if conditions:
-            empty = "0" if reducer == "Sum" else "-inf"
-            element = f"where({' and '.join(conditions)}, pad({element}, {empty}), {empty})"
-        body = f"{reducer}(lambda {bound(taps, widest)}: {element})"
-        if reducer == "Sum":
-            body += f" / ({' * '.join(counts)})"
-        binders = ", ".join([*outer, bound(places, [count for _, count in sizes])])
-        found = call.described({"data": data}, f"lambda {binders}: {body}")
-        return found if len(call.results) == 1 else (found, None)
-
-    return convert
-
-
-def _stop(x: int, extent: int, count: int) -> int:
-    return -(-(x + 1) * extent // count)
+    return unbatched(call, found)
 
 
 def _scales(call: AtenCall, space: int) -> list[float]:
@@ -357,12 +199,6 @@ CONVERTERS: Mapping[str, Converter] = {
     "convolution": convolution,
     **{f"conv{d}d": convolution for d in (1, 2, 3)},
     **{f"conv_transpose{d}d": transposed_convolution for d in (1, 2, 3)},
-    **{f"max_pool{d}d": max_pool for d in (1, 2, 3)},
-    **{f"max_pool{d}d_with_indices": max_pool for d in (1, 2, 3)},
-    **{f"avg_pool{d}d": average_pool for d in (1, 2, 3)},
-    **{f"adaptive_avg_pool{d}d": _adaptive("Sum") for d in (1, 2, 3)},
-    **{f"_adaptive_avg_pool{d}d": _adaptive("Sum") for d in (2, 3)},
-    **{f"adaptive_max_pool{d}d": _adaptive("Max") for d in (1, 2, 3)},
     **{f"upsample_nearest{d}d": upsample_nearest for d in (1, 2, 3)},
     "upsample_linear1d": upsample_linear,
     "upsample_bilinear2d": upsample_linear,

@@ -76,8 +76,9 @@ def test_concatenations_read_those_that_they_begin_with() -> None:
     three = writer.node("Concat", "data", "other", writer.node("Relu", pair), axis=1, name="three")
     model = writer.model(three, data=[2, 3], other=[2, 3]).SerializeToString()
     symbol, _ = tofu.from_onnx(model)
-    (last,) = [node for node in symbol.nodes if node.name == "three"]
-    assert last.inputs[0].node.name == "pair"
+    graph = tofu.inference_graph(symbol, {"data": (2, 3), "other": (2, 3)})
+    (last,) = [operation for operation in graph.operations if operation.name == "three"]
+    assert graph.tensors[last.inputs[0]].name == "pair_output"
     assert len(last.inputs) == 2
 
 

@@ -20,7 +20,10 @@ F = torch.nn.functional
 TWICE = torch.tensor([[0, 2], [2, 2], [1, 0]])
 """Places of which some are named twice in a row."""
 ONCE = torch.tensor([[3, 0], [1, 2], [0, 3]])
+ZEROS = torch.tensor([[0.0, 1], [0, 0], [1, 0]])
+"""Zeros alone at a place, and next to others."""
 ROWS = torch.tensor([2, 0])
+WHOLE = torch.arange(1.0, 13).reshape(3, 4)
 
 
 class OfTable(torch.nn.Module):
@@ -52,6 +55,12 @@ CASES: dict[str, Callable[[Any, Any], Any]] = {
     "scatter_add fewer rows": lambda a, b: a.scatter_add(1, TWICE[:2], b[:2]),
     "scatter_reduce greatest": lambda a, b: a.scatter_reduce(1, TWICE, b, "amax"),
     "scatter_reduce product": lambda a, b: a.scatter_reduce(1, TWICE, b, "prod", include_self=False),
+    "scatter_reduce product with data": lambda a, b: a.scatter_reduce(1, TWICE, b, "prod"),
+    "scatter_reduce product of fewer rows": lambda a, b: a.scatter_reduce(1, TWICE[:2], b[:2], "prod"),
+    "scatter_reduce product of a larger tensor": lambda a, b: (
+        a * WHOLE.scatter_reduce(0, ROWS[None], WHOLE, "prod")
+    ),
+    "scatter_reduce product of zeros": lambda a, b: a.scatter_reduce(1, TWICE, b * ZEROS, "prod"),
     "scatter_reduce mean": lambda a, b: a.scatter_reduce(1, TWICE, b, "mean"),
     "index_add": lambda a, b: a.index_add(1, ROWS, b),
     "index_copy": lambda a, b: a.index_copy(0, ROWS, a[1:] * 2),
@@ -103,6 +112,50 @@ def test_images_are_read_between_pixels(mode: str, padding: str, corners: bool) 
     require_agreement(OfTable(sampled), torch.ones(()))
 
 
+POOLS: dict[str, Callable[[Any], Any]] = {
+    "rows": lambda a: F.max_pool1d(a, 2, return_indices=True),
+    "overlapping and padded": lambda a: F.max_pool2d(a[None], (2, 3), (1, 2), (1, 1), return_indices=True),
+    "dilated": lambda a: F.max_pool2d(a[None], 2, 1, 0, (1, 2), return_indices=True),
+    "last windows cut": lambda a: F.max_pool2d(a[None, None], 2, ceil_mode=True, return_indices=True),
+    "equal elements": lambda a: F.max_pool2d((a * 0)[None], 2, 1, return_indices=True),
+    "adaptive": lambda a: F.adaptive_max_pool2d(a[None], (2, 3), return_indices=True),
+    "adaptive rows": lambda a: F.adaptive_max_pool1d(a, 2, return_indices=True),
+    "space": lambda a: F.max_pool3d(a.reshape(1, 1, 3, 2, 2), 2, 1, return_indices=True),
+}
+
+
+@pytest.mark.parametrize("name", POOLS)
+def test_places_of_maxima(name: str) -> None:
+    torch.manual_seed(0)
+
+    def placed(a: Any, b: Any) -> Any:
+        values, places = POOLS[name](a)
+        return values * (places + 1)
+
+    require_agreement(OfTable(placed), torch.ones(()))
+
+
+def _unpooled(a: Any, kernel: Any, **options: Any) -> Any:
+    values, places = F.max_pool2d(a[None], kernel, return_indices=True, **options)
+    return F.max_unpool2d(values * values, places, kernel, output_size=a.shape, **options)
+
+
+UNPOOLS: dict[str, Callable[[Any], Any]] = {
+    "rows": lambda a: F.max_unpool1d(*F.max_pool1d(a, 2, return_indices=True), 2),
+    "image": lambda a: _unpooled(a, (1, 2)),
+    "space": lambda a: F.max_unpool3d(
+        *F.max_pool3d(a.reshape(1, 1, 3, 2, 2), (1, 2, 1), return_indices=True), (1, 2, 1)
+    ),
+}
+
+
+@pytest.mark.parametrize("workers", [1, 8])
+@pytest.mark.parametrize("name", UNPOOLS)
+def test_maxima_are_written_back_to_their_places(name: str, workers: int) -> None:
+    torch.manual_seed(0)
+    require_agreement(OfTable(lambda a, b: UNPOOLS[name](a)), torch.ones(()), workers=[workers])
+
+
 @pytest.mark.parametrize("name", ["scatter_add", "assignments", "embedding_bag greatest", "cdist", "median"])
 def test_places_on_8_workers(name: str) -> None:
     torch.manual_seed(0)
@@ -136,10 +189,6 @@ def test_random_numbers_are_the_same_on_each_number_of_workers(name: str) -> Non
         ),
         (lambda a, b: torch.cdist(a, a, p=3), "with p=3"),
         (lambda a, b: a.masked_scatter(a > 0, b.repeat(1, 2)), "masked_scatter"),
-        (
-            lambda a, b: F.max_unpool1d(*F.max_pool1d(a, 2, return_indices=True), 2),
-            "output 1 of aten.max_pool",
-        ),
     ],
 )
 def test_what_is_not_described_is_named(function: Callable[[Any, Any], Any], message: str) -> None:

@@ -160,3 +160,14 @@ def test_crop() -> None:
     tensors = {"arg0": data, "arg1": np.zeros((1, 1, 2, 3))}
     (centred,) = apply("Crop", tensors, num_args=2, center_crop=True)
     np.testing.assert_array_equal(centred, data[:, :, 2:4, 1:4])
+
+
+def test_products_at_places_have_the_gradients_of_products_with_zeros() -> None:
+    data = np.array([[0.0, 2], [0, 3], [5, 0], [2, 7]])
+    index = np.array([[0.0, 1], [0, 1], [1, 1], [1, 2]])
+    operator, attributes = get("scatter_prod"), {"axis": 0, "size": 3}
+    (product,) = apply("scatter_prod", {"data": data, "index": index}, **attributes)
+    np.testing.assert_array_equal(product, [[0, 1], [10, 0], [1, 7]])
+    head = np.array([[1.0, 10], [2, 20], [3, 30]])
+    found = operator.gradients({"data": data, "index": index}, [head], **attributes)
+    np.testing.assert_array_equal(found["data"], [[0, 0], [0, 0], [4, 120], [10, 30]])

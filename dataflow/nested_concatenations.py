@@ -1,4 +1,4 @@
-"""Symbols in which a concatenation that begins like an earlier one reads that one's result.
+"""Concatenations that begin like an earlier one read that one's result.
 
     a = Concat(x, y)          a = Concat(x, y)
     b = Concat(x, y, z)  ->   b = Concat(a, z)
@@ -10,17 +10,13 @@ plans. Nested, they are a chain, whose elements are the same.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..dataflow.naming import NameScope
-from ..dataflow.node import Entry, Node
-from ..dataflow.symbol import Symbol
-from ..dataflow.symbol.compose import apply
 from ..operators.library.registry import get
-
-CONCATENATION = "Concat"
+from ..operators.stages.attributes import Attributes
+from .node import Entry, Node
 
 
 @dataclass(slots=True)
@@ -34,21 +30,25 @@ class _Beginning:
     """The beginnings with one more input."""
 
 
-def nested_concatenations(symbol: Symbol) -> Symbol:
-    """Return a symbol with the same outputs, whose concatenations read the longest earlier one they can."""
-    concatenation = get(CONCATENATION)
+def nested_concatenations(nodes: Sequence[Node]) -> dict[Node, Node]:
+    """Return what each node becomes if concatenations read the longest earlier one that they can.
+
+    `nodes` are in topological order, and so is the result. Names and outputs stay.
+    """
+    concatenation = get("Concat")
     made: dict[Node, Node] = {}
     beginnings: dict[int, _Beginning] = {}
-    for node in symbol.nodes:
-        inputs = tuple([_replaced(entry, made) for entry in node.inputs])
+    for node in nodes:
+        inputs = tuple([replaced(entry, made) for entry in node.inputs])
         made[node] = node if inputs == node.inputs else replace(node, inputs=inputs)
         if node.operator is concatenation:
             beginning = beginnings.setdefault(node.attributes.integer("dim"), _Beginning())
             made[node] = _nested(made[node], beginning)
-    return Symbol([_replaced(head, made) for head in symbol.heads])
+    return made
 
 
-def _replaced(entry: Entry, made: Mapping[Node, Node]) -> Entry:
+def replaced(entry: Entry, made: Mapping[Node, Node]) -> Entry:
+    """Return the same output of what a node becomes."""
     return Entry(made[entry.node], entry.output)
 
 
@@ -59,14 +59,11 @@ def _nested(node: Node, beginning: _Beginning) -> Node:
         if beginning.result is not None:
             earlier, count = beginning.result, number
         beginning = beginning.longer.setdefault(entry, _Beginning())
-    found = node if earlier is None else _joined(node, earlier, count)
+    found = node if earlier is None else _with_inputs(node, (earlier, *node.inputs[count:]))
     beginning.result = beginning.result or Entry(found, 0)
     return found
 
 
-def _joined(node: Node, earlier: Entry, count: int) -> Node:
-    """Return the concatenation of an earlier result, instead of the first `count` inputs, and the others."""
-    given = [Symbol([entry]) for entry in (earlier, *node.inputs[count:])]
-    with NameScope():
-        (found,) = apply(CONCATENATION, *given, name=node.name, dim=node.attributes.integer("dim")).heads
-    return replace(found.node, place=node.place)
+def _with_inputs(node: Node, inputs: tuple[Entry, ...]) -> Node:
+    """Return the concatenation of other inputs."""
+    return replace(node, inputs=inputs, attributes=Attributes({**node.attributes, "num_args": len(inputs)}))
