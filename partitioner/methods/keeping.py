@@ -80,7 +80,7 @@ def _least_full(offers: Offers) -> Counts:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Batch:
+class MenuGroups:
     """The groups with one menu."""
 
     menu: Menu
@@ -100,7 +100,7 @@ class Batch:
 class Offers:
     """The menus of all groups, with the instants of their spans."""
 
-    batches: tuple[Batch, ...]
+    batches: tuple[MenuGroups, ...]
     """The groups, by menu."""
 
     counted: Mask
@@ -121,7 +121,7 @@ class Offers:
             starts = PHASES * turns[:, :, None] + np.arange(SPANS)
             firsts = np.pad(starts.reshape(len(listed), -1), ((0, 0), (1, 0)))
             lasts = np.pad(firsts[:, 1:], ((0, 0), (0, 1)), constant_values=len(counted))
-            batches.append(Batch(menu, np.array(listed), firsts, lasts))
+            batches.append(MenuGroups(menu, np.array(listed), firsts, lasts))
         return cls(tuple(batches), counted, len(groups))
 
     @property

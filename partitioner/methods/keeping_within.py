@@ -31,7 +31,7 @@ from ...support.gc_pause import gc_paused
 from ..layouts.choices import Counts
 from ..plans.plan import Plan
 from ..problem.ways_to_hold import COMPUTE, FETCH, PHASES
-from .keeping import Batch, Keeping, Offers, lighter, may_keep
+from .keeping import Keeping, MenuGroups, Offers, lighter, may_keep
 
 ROUNDS = 60
 """The number of times that prices are changed."""
@@ -216,7 +216,7 @@ def _freed(
     return chosen, bool(swaps)
 
 
-def _more(batch: Batch, own: Counts, instant: int) -> Counts:
+def _more(batch: MenuGroups, own: Counts, instant: int) -> Counts:
     """Return `[way, group]`: the bytes by which a group's other ways exceed its own at an instant."""
     span = (batch.firsts <= instant).sum(axis=1) - 1
     return np.asarray(batch.menu.live[:, span] - batch.menu.live[own, span])

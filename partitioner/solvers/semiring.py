@@ -16,6 +16,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,12 @@ Table = npt.NDArray[Any]
 Scope = tuple[int, ...]
 Place = tuple[int | slice, ...]
 Trace = Callable[[Sequence[tuple[Table, Place]], Table], tuple[int, list[Table]]]
+
+KEPT_BYTES = 1 << 27
+"""Results are forgotten if they take more."""
+
+DIGEST_BYTES = 16
+"""The size of the digest by which tables are known."""
 
 PIECE_ENTRIES = 1 << 16
 """Larger tables are combined in pieces of about this many entries, which stay in a core's cache."""
@@ -71,7 +78,8 @@ class TableArithmetic:
 
     Arguments are kept, so that no other table can get the same identity. Equal results are one table, so
     along a chain of equal layers most operations are soon found in the cache. One instance can serve several
-    eliminations, which then compute only their differences.
+    eliminations, which then compute only their differences. If results take too much memory, all are
+    forgotten.
     """
 
     def __init__(self, semiring: Semiring) -> None:
@@ -81,6 +89,7 @@ class TableArithmetic:
         self._products: dict[tuple[int, int], Table] = {}
         self._eliminated: dict[tuple[tuple[tuple[int, Scope], ...], int], tuple[Table, Table | None]] = {}
         self._distinct: dict[tuple[tuple[int, ...], str, bytes], Table] = {}
+        self._distinct_bytes = 0
 
     def select(self, table: Table, values: tuple[int | None, ...], order: Scope) -> Table:
         """Index `table` at the `values` that are not None, with the other axes in this order."""
@@ -109,6 +118,8 @@ class TableArithmetic:
         key = (tuple([(id(table), axes) for table, axes in parts]), axis)
         found = self._eliminated.get(key)
         if found is None:
+            if self._distinct_bytes > KEPT_BYTES:
+                self._forget()
             self._kept += [table for table, _ in parts]
             rank = 1 + max(axes[-1] for _, axes in parts)
             ascending = sorted(parts, key=lambda part: part[0].size)
@@ -130,7 +141,18 @@ class TableArithmetic:
 
     def _one(self, table: Table) -> Table:
         """Return the table that stands for all that are equal to this one."""
-        return self._distinct.setdefault((table.shape, table.dtype.str, table.tobytes()), table)
+        content = table.tobytes()
+        key = table.shape, table.dtype.str, blake2b(content, digest_size=DIGEST_BYTES).digest()
+        found = self._distinct.get(key)
+        if found is None:
+            found = self._distinct[key] = table
+            self._distinct_bytes += len(content)
+        return found
+
+    def _forget(self) -> None:
+        for known in (self._kept, self._selected, self._products, self._eliminated, self._distinct):
+            known.clear()
+        self._distinct_bytes = 0
 
 
 def project_in_pieces(semiring: Semiring, tables: Sequence[Table], axis: int, split: int = 0) -> Table:

@@ -12,7 +12,7 @@ from tofu.operators.library import registry
 MIX = "def mix(x, v):\n    return lambda b, d: Sum(lambda t: softmax(x[b, :])[t] * v[t, d])"
 RNG = np.random.default_rng(4)
 
-CALLED = 122
+CALLED = 123
 """Operators of the library whose example can be written as a call."""
 
 

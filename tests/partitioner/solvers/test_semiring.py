@@ -58,3 +58,16 @@ def test_equal_results_are_one_table_and_are_computed_once():
 
 def test_min_plus_chooses_the_first_of_the_least():
     assert MIN_PLUS.choose(np.array([3, 1, 1])) == 1
+
+
+def test_results_that_take_too_much_memory_are_forgotten(monkeypatch):
+    monkeypatch.setattr(semiring, "KEPT_BYTES", 100)
+    rng = np.random.default_rng(0)
+    arithmetic = TableArithmetic(MIN_PLUS)
+    for _ in range(10):
+        table = rng.integers(0, 9, (6, 5))
+        left, constant = arithmetic.eliminate([(table, (0, 1))], 1)
+        np.testing.assert_array_equal(left + constant, table.min(axis=1))
+        again, _ = arithmetic.eliminate([(table, (0, 1))], 1)
+        assert again is left
+        assert len(arithmetic._distinct) <= 3
