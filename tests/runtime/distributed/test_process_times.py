@@ -102,6 +102,7 @@ def test_another_transport_is_refused(tmp_path: Path) -> None:
     pytest.importorskip("torch")
 
     def work(processes: Processes) -> str:
+        processes.exchange("begin", b"")  # neither ends while the other still connects
         with pytest.raises(ExecutionError, match="over the transport tcp"):
             ProcessProfiler(processes, tmp_path / "run.yaml")
         return "done"
