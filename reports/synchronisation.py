@@ -30,7 +30,8 @@ def show(facts: Mapping[str, Any]) -> None:
     counts = facts["messages"]
     console.print(
         f"{counts['separate']:,} messages if each transfer has its own, {counts['fewest']:,} at least in "
-        f"this order, {counts['merged']:,} if the all-reduces of a group wait for each other",
+        f"this order, {counts['merged']:,} if the gradients of a group wait for each other and nothing is "
+        "sent before it is needed",
         soft_wrap=True,
     )
     if facts["step_seconds"] is not None:

@@ -169,3 +169,8 @@ def _type_name(dtype: np.dtype[Any]) -> str:
     if dtype.kind not in "iuf" or dtype.newbyteorder("<") != dtype:
         raise DataError(f"elements of type {dtype} cannot be saved")
     return f"{dtype.kind.upper()}{8 * dtype.itemsize}"
+
+
+def type_of(name: str) -> np.dtype[Any]:
+    """Return the element type that has a name in the safetensors format. Raises ValueError for others."""
+    return np.dtype(bool) if name == "BOOL" else np.dtype(f"{name[0].lower()}{int(name[1:]) // 8}")

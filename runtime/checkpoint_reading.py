@@ -12,14 +12,13 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from ..errors import DataError, OtherVersion
 from ..operators.kernels.kernel import Array
 from ..support.opened_files import open_regular
-from .checkpoint_file import FORMAT, Checkpoint, FileForm, Form
+from .checkpoint_file import FORMAT, Checkpoint, FileForm, type_of
 
 STEP_BYTES = 1 << 20
 """The bytes that are checked at a time."""
@@ -95,7 +94,10 @@ def open_saved(path: Path) -> SavedFile:
         open_regular(path).close()
         with safe_open(path, "numpy") as opened:
             metadata: dict[str, str] = opened.metadata() or {}
-            forms = {name: _form(opened.get_slice(name)) for name in opened.keys()}  # noqa: SIM118, not a mapping
+            slices = {name: opened.get_slice(name) for name in opened.keys()}  # noqa: SIM118, not a mapping
+            forms = {
+                name: (type_of(each.get_dtype()), tuple(each.get_shape())) for name, each in slices.items()
+            }
         found = metadata.get("tofu_format", "none")
         if found != str(FORMAT):
             kind = OtherVersion if found.isdecimal() else DataError
@@ -118,11 +120,3 @@ def open_saved(path: Path) -> SavedFile:
 def damaged(path: Path, error: Exception) -> DataError:
     """Return the error for a file that cannot be read."""
     return DataError(f"checkpoint {path} is damaged: {type(error).__name__}: {error}")
-
-
-def _form(found: Any) -> Form:
-    """Return the type and the shape of a tensor that the library has opened."""
-    name, shape = found.get_dtype(), tuple(found.get_shape())
-    if name == "BOOL":
-        return np.dtype(bool), shape
-    return np.dtype(f"{name[0].lower()}{int(name[1:]) // 8}"), shape

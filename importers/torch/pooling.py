@@ -10,6 +10,7 @@ from ...analyzer.indices.region import Shape
 from .call import AtenCall, TensorValue, at, bound, literal, variables
 from .converter import Converter
 from .moves import viewed
+from .scatters import ScatteredWrites
 from .space import batched, space_of, spread, unbatched, with_batch
 
 
@@ -111,17 +112,15 @@ def max_unpool(call: AtenCall) -> TensorValue:
         viewed(call, each, (batch, channels, prod(counts)), step)
         for each, step in ((data, "row"), (index, "at"))
     )
-    hit, writes = "index[n, c, k] == i", f"k={prod(counts)}"
-    binders = bound(["n", "c", "i"], (batch, channels, size))
-    stages = [
-        f"count = lambda {binders}: Sum(lambda {writes}: where({hit}, 1, 0))",
-        f"total = lambda {binders}: Sum(lambda {writes}: where({hit}, data[n, c, k], 0))",
-    ]
+    names, shape = ("n", "c", "i"), (batch, channels, size)
+    writes = ScatteredWrites(f"k={prod(counts)}", "index[n, c, k] == i", "data[n, c, k]", (0, 1, 2))
+    count, here = writes.counted(names, shape)
+    stage, total = writes.summed(names, shape)
     found = call.described(
         {"data": values, "index": places},
-        f"lambda {binders}: total[n, c, i] / maximum(count[n, c, i], 1)",
-        stages=stages,
-        shape=(batch, channels, size),
+        f"lambda {bound(names, shape)}: {total} / maximum({here}, 1)",
+        stages=[count, stage],
+        shape=shape,
         step="written",
     )
     return viewed(call, found, call.result.shape)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from ...analyzer.indices.region import Shape
 from .call import (
     AtenCall,
     Operand,
@@ -58,6 +59,16 @@ class ScatteredWrites:
     def count(self) -> str:
         return f"Sum(lambda {self.binders}: where({self.hit}, 1, 0))"
 
+    def counted(self, names: Sequence[str], shape: Shape) -> tuple[str, str]:
+        """Return the stage that counts the writes of an element, and the count of one."""
+        axes = [names[axis] for axis in self.axes]
+        binders = bound(axes, [shape[axis] for axis in self.axes])
+        return f"count = lambda {binders}: {self.count()}", at("count", axes)
+
+    def summed(self, names: Sequence[str], shape: Shape) -> tuple[str, str]:
+        """Return the stage that adds up what is written to an element, and the sum of one."""
+        return f"total = lambda {bound(names, shape)}: {self.reduced('Sum', '0')}", at("total", names)
+
 
 def _written(
     call: AtenCall,
@@ -71,13 +82,11 @@ def _written(
     names = variables(data.rank)
     own, binders = at("data", names), bound(names, data.shape)
     given = {"data": data, **tensors}
-    counted = [names[axis] for axis in writes.axes]
-    here = at("count", counted)
-    counts = bound(counted, [data.shape[axis] for axis in writes.axes])
-    stages = [f"count = lambda {counts}: {writes.count()}"]
+    count, here = writes.counted(names, data.shape)
+    stages = [count]
     if reduction in (None, "mean"):
-        stages.append(f"total = lambda {binders}: {writes.reduced('Sum', '0')}")
-        total = at("total", names)
+        stage, total = writes.summed(names, data.shape)
+        stages.append(stage)
         mean = f"{total} / maximum({here}, 1)"
         if reduction == "mean" and includes_data:
             mean = f"({own} + {total}) / (1 + {here})"
@@ -142,9 +151,9 @@ def _multiplied(
     given, binders = {"data": data, "products": products}, bound(names, data.shape)
     if includes_data:
         return call.described(given, f"lambda {binders}: {own} * {found}")
-    body = f"where({at('count', names)} > 0, {found}, {own})"
-    stages = [f"count = lambda {binders}: {writes.count()}"]
-    return call.described({**given, "index": index}, f"lambda {binders}: {body}", stages=stages)
+    count, here = writes.counted(names, data.shape)
+    body = f"where({here} > 0, {found}, {own})"
+    return call.described({**given, "index": index}, f"lambda {binders}: {body}", stages=[count])
 
 
 def index_put(call: AtenCall) -> TensorValue:
