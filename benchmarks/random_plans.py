@@ -8,7 +8,7 @@ on the NumPy engine. All plans of a model are profiled together, and simulated w
     time        the simulated time of an iteration, against the median of iterations that run in turn
     transfers   the time in which the worker that transfers longest does so, against the same by a profile of
                 that plan alone, measured again
-    memory      the planned arenas, against the bytes that the engine allocates
+    memory      the planned arenas of all workers, against the bytes that the engine allocates for them
 
 An error is the mean over the plans of how far the first is from the second, relative to the second.
 """
@@ -39,14 +39,11 @@ TENSOROPT = {"RNN": (7.16, 7.16, 4.86), "WideResNet": (7.62, 3.05, 4.47), "Trans
 """The errors of table 2, in per cent: of time, of transfers and of memory."""
 
 
-def allocated_bytes(program: PartitionedGraph) -> list[int]:
-    """Return the bytes of the arena that the engine allocates for each worker."""
+def allocated_bytes(program: PartitionedGraph) -> int:
+    """Return the bytes of memory that the engine allocates for the arenas of all workers."""
     with Executor(program) as executor:
-        found = []
-        for buffers in executor._engine.buffers:
-            arenas = {id(_root(view)): _root(view).nbytes for view in buffers if view.size}
-            found.append(max(arenas.values(), default=0))
-        return found
+        views = [view for buffers in executor._engine.buffers for view in buffers if view.size]
+        return sum({id(root): root.nbytes for root in map(_root, views)}.values())
 
 
 def _root(view: Any) -> Any:
@@ -72,8 +69,8 @@ def _row(model: str, plans: int, rounds: int, folder: Path) -> dict[str, Any]:
         for number, program in enumerate(programs)
     ]
     moving = [simulated(*pair).transfer_seconds for pair in zip(programs, alone, strict=True)]
-    planned = [max(plan_memory(program).arena_bytes) for program in programs]
-    memory = [max(allocated_bytes(program)) for program in programs]
+    planned = [sum(plan_memory(program).arena_bytes) for program in programs]
+    memory = list(map(allocated_bytes, programs))
     return {
         "model": model,
         "measured": name,
