@@ -10,9 +10,10 @@ held, and all plans in which different tensors change different steps.
 The recursive plan, and the plan that chops every tensor along a single dimension, lie in different valleys.
 Each moves once. Then one move near both lets every part of the problem follow either of them. Later moves may
 also reorder steps, because the parts of a dimension that two steps split are nested in the order of the
-steps. Moves end when one gains very little. Implemented in: `problem.sequences.Near` (neighbourhoods),
+steps. Moves end when one gains very little. If a neighbourhood is too wide for elimination, a good plan of it
+is searched, at most as costly as its centre. Implemented in: `problem.sequences.Near` (neighbourhoods),
 `_Search.moved` and `moved` (moves), `_Search.merged` (the move near both), `solvers.dominance`,
-`solvers.elimination`.
+`solvers.elimination`, `solvers.solve.approached` (wide neighbourhoods).
 
 Guarantees: no move raises the cost, because every neighbourhood contains its centre.
 """
@@ -31,12 +32,13 @@ from ..problem.factor_graph import factor_graph
 from ..problem.lightest import lightest
 from ..problem.problem import Problem
 from ..problem.sequences import Label, Near
-from ..problem.solution import Solution, assigned
+from ..problem.solution import Solution, assigned, chosen
 from ..solvers import elimination
 from ..solvers.dominance import Dominance
 from ..solvers.elimination import WidthError, eliminate
 from ..solvers.min_plus import MIN_PLUS
 from ..solvers.semiring import TableArithmetic
+from ..solvers.solve import NO_PROOF, approached
 from .baselines import chops
 from .recursive import recursive
 
@@ -51,7 +53,7 @@ def refine(problem: Problem, workers: int) -> Solution:
     """Return the best plan that moves find from the recursive and the equally chopped plan.
 
     It is never worse than the recursive plan. If the last neighbourhood is too densely connected to be
-    searched exactly, the best plan so far is returned, marked unproven.
+    searched exactly, the plan is marked unproven.
     """
     return refined(problem, recursive(problem, workers))
 
@@ -83,20 +85,19 @@ class _Search:
         """Return the best plan near both this one and the chopped one, each moved once.
 
         If that is too wide, the search is near the worse of them, and everything may also be as in the better
-        one. If that is still too wide, the result is the better one.
+        one. If that is still too wide, a good plan near both is searched.
         """
-        try:
-            chopped = self._least(*chops(self._problem, plan.factors))
-            moved = [self.best_near([plan]), self.best_near([chopped])]
-        except WidthError:
-            return plan
+        chopped = self._least(*chops(self._problem, plan.factors), wide=True)
+        moved = [self.best_near([plan], wide=True), self.best_near([chopped], wide=True)]
         better, worse = sorted(moved, key=_cost)
-        for centres, others in (([better, worse], []), ([worse], [better])):
-            try:
-                return self.best_near(centres, others)
-            except WidthError:
-                continue
-        return better
+        try:
+            return self.best_near([better, worse])
+        except WidthError:
+            pass
+        try:
+            return self.best_near([worse], [better])
+        except WidthError:
+            return self.best_near([better, worse], wide=True)
 
     def moved(self, plan: Solution) -> Solution:
         """Return the plan after several moves, which also reorder steps if they are not too wide then."""
@@ -107,11 +108,14 @@ class _Search:
         return replace(plan, unproven=(*plan.unproven, too_wide(None, wide.entries, None)))
 
     def _moved(self, plan: Solution, reorder: bool) -> tuple[Solution, WidthError | None]:
-        """Return the plan after several moves; the last one gains little or is too wide to be searched."""
+        """Return the plan after several moves; the last one gains little.
+
+        If moves `reorder` steps, one that is too wide is the last as well.
+        """
         gained = True
         while gained:
             try:
-                better = self.best_near([plan], reorder=reorder)
+                better = self.best_near([plan], reorder=reorder, wide=not reorder)
             except WidthError as error:
                 return plan, error
             gained = plan.cost.value - better.cost.value > LEAST_GAIN * plan.cost.value
@@ -119,11 +123,16 @@ class _Search:
         return plan, None
 
     def best_near(
-        self, centres: Sequence[Solution], others: Sequence[Solution] = (), reorder: bool = False
+        self,
+        centres: Sequence[Solution],
+        others: Sequence[Solution] = (),
+        reorder: bool = False,
+        wide: bool = False,
     ) -> Solution:
         """Return the best plan whose choices are near those of a centre or as in another plan.
 
-        Raises WidthError if the search needs too large a table.
+        Raises WidthError if the search needs too large a table. If the problem may be `wide`, a good plan is
+        returned then, at most as costly as the first centre.
         """
         problem, tables = self._problem, self._tables
         operators = [
@@ -163,26 +172,41 @@ class _Search:
                 True,
             )
             tensors[n] = tables.with_copies(tensors[n], tables.tensor_near(problem.shapes[n], near))
-        return self._least(operators, tensors, WIDER if len(centres) == 1 else 1)
+        return self._least(operators, tensors, WIDER if len(centres) == 1 else 1, wide, centres[0])
 
     def _least(
-        self, operators: Sequence[OperatorChoices], tensors: Sequence[TensorChoices], wider: int = 1
+        self,
+        operators: Sequence[OperatorChoices],
+        tensors: Sequence[TensorChoices],
+        wider: int = 1,
+        wide: bool = False,
+        known: Solution | None = None,
     ) -> Solution:
-        """Return the best plan of these choices; tables may be `wider` times larger than in a step."""
+        """Return the best plan of these choices; tables may be `wider` times larger than in a step.
+
+        If the problem may be `wide`, it is a good one instead of an error, at most as costly as one that is
+        `known`.
+        """
         start = self._start
         pruned = self._dominance.prune(*factor_graph(self._problem, operators, tensors))
-        solved = eliminate(
-            pruned.domains,
-            pruned.cost_tables,
-            arithmetic=self._arithmetic,
-            table_limit=wider * elimination.TABLE_LIMIT,
-        )
+        limit = wider * elimination.TABLE_LIMIT
+        try:
+            solved = eliminate(
+                pruned.domains, pruned.cost_tables, arithmetic=self._arithmetic, table_limit=limit
+            )
+            cost, assignment = solved.optimum, solved.assignment
+        except WidthError as error:
+            if not wide:
+                raise
+            own = None if known is None else pruned.replaced(chosen(known, operators, tensors))
+            found = approached(pruned.domains, pruned.cost_tables, error, NO_PROOF, own)
+            cost, assignment = found.cost, found.assignment
         return assigned(
             start.factors,
             operators,
             tensors,
-            pruned.original(solved.assignment),
-            cost=Cost(solved.optimum, start.cost.unit),
+            pruned.original(assignment),
+            cost=Cost(cost, start.cost.unit),
             lower_bound=start.lower_bound.value,
             unproven=unbounded(start.unproven),
         )

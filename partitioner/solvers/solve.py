@@ -72,7 +72,7 @@ def least_cost(
         try:
             found = _eliminated(pruned.domains, pruned.cost_tables, None)
         except WidthError:
-            found = _approached(pruned.domains, pruned.cost_tables, error, effort)
+            found = approached(pruned.domains, pruned.cost_tables, error, effort)
         return Optimum(found.cost, found.lower_bound, pruned.original(found.assignment), found.too_wide)
 
 
@@ -83,11 +83,23 @@ def _eliminated(
     return Optimum(solved.optimum, solved.optimum, solved.assignment)
 
 
-def _approached(
-    domains: Sequence[int], cost_tables: Sequence[CostTable], error: WidthError, effort: Effort
+def approached(
+    domains: Sequence[int],
+    cost_tables: Sequence[CostTable],
+    error: WidthError,
+    effort: Effort = EFFORT,
+    known: Sequence[int] | None = None,
 ) -> Optimum:
-    """Return a good assignment and a bound. Any assignment costs less than what the search begins with."""
-    most = sum(int(cost_table.table.max()) for cost_table in cost_tables)
-    gap = close_gap(domains, cost_tables, most + 1, unheard, effort)
-    assert gap.assignment is not None, "one value of each variable costs less than that"
-    return Optimum(gap.cost, gap.bound, gap.assignment, None if gap.bound == gap.cost else error.entries)
+    """Return a good assignment and a bound, of tables that elimination found too wide with an error.
+
+    It costs at most as much as a `known` one. Without that, any assignment costs less than what the search
+    begins with.
+    """
+    if known is None:
+        cost = sum(int(cost_table.table.max()) for cost_table in cost_tables) + 1
+    else:
+        cost = sum(int(table[tuple([known[v] for v in scope])]) for scope, table in cost_tables)
+    gap = close_gap(domains, cost_tables, cost, unheard, effort, known)
+    assignment = known if gap.assignment is None else gap.assignment
+    assert assignment is not None, "one value of each variable costs less than that"
+    return Optimum(gap.cost, gap.bound, tuple(assignment), None if gap.bound == gap.cost else error.entries)
