@@ -18,6 +18,13 @@ WAITING = 1 << 14
 
 
 @machine_code
+def put(target: Numbers, first: int, source: Numbers, count: int) -> None:
+    """Copy the first numbers of a source; numba compiles this loop far sooner than a slice of slices."""
+    for place in range(count):
+        target[first + place] = source[place]
+
+
+@machine_code
 def united(
     times: Numbers, memory: Numbers, firsts: Numbers, runs: int, other_times: Numbers, other_memory: Numbers
 ) -> Any:
@@ -53,8 +60,8 @@ def united(
         swapped = not swapped
     length = firsts[runs]
     if swapped:
-        other_times[:length] = times[:length]
-        other_memory[:length] = memory[:length]
+        put(other_times, 0, times, length)
+        put(other_memory, 0, memory, length)
     return length
 
 
@@ -101,11 +108,12 @@ def merged(
                     if end + c_end - c_first > len(times):
                         longer = 2 * (end + c_end - c_first)
                         more_times, more_memory = np.empty(longer, np.int64), np.empty(longer, np.int64)
-                        more_times[:end], more_memory[:end] = times[:end], memory[:end]
+                        put(more_times, 0, times, end)
+                        put(more_memory, 0, memory, end)
                         times, memory = more_times, more_memory
                         other_times, other_memory = np.empty(longer, np.int64), np.empty(longer, np.int64)
                         more_firsts = np.zeros(longer + 2, np.int64)
-                        more_firsts[: runs + 1] = firsts[: runs + 1]
+                        put(more_firsts, 0, firsts, runs + 1)
                         firsts = more_firsts
                     time, size = a_times[p] + b_times[q], a_memory[p] + b_memory[q]
                     for i in range(c_first, c_end):
@@ -118,11 +126,11 @@ def merged(
         last = offsets[entry] + count
         if last > len(found_times):
             more_times, more_memory = np.empty(2 * last, np.int64), np.empty(2 * last, np.int64)
-            more_times[: offsets[entry]] = found_times[: offsets[entry]]
-            more_memory[: offsets[entry]] = found_memory[: offsets[entry]]
+            put(more_times, 0, found_times, offsets[entry])
+            put(more_memory, 0, found_memory, offsets[entry])
             found_times, found_memory = more_times, more_memory
-        found_times[offsets[entry] : last] = times[:count]
-        found_memory[offsets[entry] : last] = memory[:count]
+        put(found_times, offsets[entry], times, count)
+        put(found_memory, offsets[entry], memory, count)
         offsets[entry + 1] = last
     total = offsets[entries]
     return offsets, found_times[:total].copy(), found_memory[:total].copy()
