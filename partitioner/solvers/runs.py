@@ -214,7 +214,9 @@ def _walk(shape: tuple[int, ...], axis: int, left: tuple[int, ...]) -> tuple[Int
     """Return a table's entry for each entry of a product without `axis`, and the step along `axis`."""
     numbers = np.arange(math.prod(shape)).reshape(shape)
     step = int(np.take(numbers, 1, axis).flat[0]) if shape[axis] > 1 else 0
-    starts = np.array(np.broadcast_to(np.take(numbers, 0, axis), left))  # writable: loops compile for one kind
+    starts = np.array(
+        np.broadcast_to(np.take(numbers, 0, axis), left)
+    )  # writable: loops compile for one kind
     return starts.ravel(), step
 
 
