@@ -32,7 +32,11 @@ DEVICES = 8
 """The devices of one machine; more workers are on several, joined by their network."""
 
 WORDS = 2048
-METHODS = ("zero-3", "megatron", "recursive")
+METHODS = ("zero-3", "megatron", "recursive", "refine", "recursive time", "refine time")
+"""Methods, with the objective if that is not the bytes that move: the time over the links."""
+
+ONE_MACHINE = ("exact",)
+"""Methods that are tried on the devices of one machine alone."""
 
 
 @dataclass(frozen=True)
@@ -155,20 +159,25 @@ def measure(size: str, workers: int, words: int = WORDS) -> dict[str, Any]:
     print(size, workers, found, flush=True)
     machine = MACHINE if workers <= DEVICES else f"{workers // DEVICES}x-{MACHINE}"
     arenas = Arenas(graph)
-    for method in METHODS:
-        plan, seconds = timed(lambda: tofu.partition(graph, workers, method, memory="unlimited"))  # noqa: B023
+    for label in (*METHODS, *(ONE_MACHINE if workers <= DEVICES else ())):
+        method, *objective = label.split()
+        others = {"machine": machine, "objective": objective[0]} if objective else {}
+        plan, seconds = timed(
+            lambda: tofu.partition(graph, workers, method, memory="unlimited", **others)  # noqa: B023
+        )
         peak, measured = timed(lambda: arenas.largest(plan))  # noqa: B023
         step, simulated = timed(lambda: tofu.partitioner.simulation(graph, plan, machine).seconds)  # noqa: B023
-        found["plans"][method] = {
+        found["plans"][label] = {
             "method": plan.method,
             "bytes": plan.cost_bytes,
+            "bound_bytes": plan.lower_bound_bytes,
             "peak_bytes": peak,
             "step_seconds": step,
             "search_seconds": seconds,
             "memory_seconds": measured,
             "simulation_seconds": simulated,
         }
-        print(method, found["plans"][method], flush=True)
+        print(label, found["plans"][label], flush=True)
     return found
 
 
