@@ -1,12 +1,16 @@
-"""How much memory each process takes to go on from a checkpoint, besides what it holds.
+"""How much memory each process takes to train and to go on from a checkpoint, besides what it holds.
 
-    python -m benchmarks.resume_memory [--processes 4] [--width 2048] [--save FILE]
+    python -m benchmarks.process_memory [--processes 4] [--width 2048] [--save FILE]
 
-A network of five square layers, trained with Adam, is saved by several processes on this machine. Then new
-processes make the same executor, run an iteration so that all of its memory is touched, and resume.
-`grown_mb` is how far the memory of each rose meanwhile (the highest resident set, with mapped pages of
-files, less the resident set before). *Shared* is a folder that all processes see. If it is *apart*, only the
-first process sees it.
+A network of five square layers is trained with Adam by several processes on this machine, for one epoch with
+start values that a seed draws. `trained_mb` is how far the highest resident set of each is above the one
+before, without its arena and the workspace of its kernels, and `evaluated_mb` is that of a run that evaluates
+the network afterwards, as `tofu train` does.
+
+Then the network is saved, and new processes make the same executor, run an iteration so that all of its
+memory is touched, and resume. `grown_mb` is how far the memory of each rose meanwhile (the highest resident
+set, with mapped pages of files, less the resident set before). *Shared* is a folder that all processes see.
+If it is *apart*, only the first process sees it.
 """
 
 from __future__ import annotations
@@ -23,6 +27,7 @@ from typing import Any
 import numpy as np
 
 import tofu
+from tofu.runtime.distributed.processes import Processes
 from tofu.runtime.progress import Standing
 from tofu.runtime.run_checkpoints import Keeper, run_settings
 
@@ -31,7 +36,15 @@ from .record import keep
 
 LAYERS = 5
 BATCH = 16
+EVALUATE = "evaluate"
+TRAINING = {"train": "trained_mb", EVALUATE: "evaluated_mb"}
+"""The parts of training, and the names of their results."""
+
+SMALL = 64
+"""The width of a network that is trained before anything is measured."""
+
 MEGABYTE = 1e6
+ADAM = tofu.optimizer.adam()
 
 
 def main() -> None:
@@ -41,18 +54,19 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=4)
     parser.add_argument("--width", type=int, default=2048)
     parser.add_argument("--save", type=Path)
-    parser.add_argument("--member", nargs=2, help="be one of the processes: a folder, and save or resume")
+    parser.add_argument("--member", nargs=2, help="be one of the processes: a folder, and a part")
     arguments = parser.parse_args()
     if arguments.member is not None:
-        member(Path(arguments.member[0]), arguments.member[1] == "save", arguments.width)
+        member(Path(arguments.member[0]), arguments.member[1], arguments.width)
         return
     found = cases(arguments.processes, arguments.width)
     print(keep({**described(), "processes": arguments.processes, **found}, arguments.save))
 
 
 def cases(processes: int, width: int) -> dict[str, Any]:
-    """Return the size of the checkpoint, and the memory of each process, for both kinds of folders."""
+    """Return the sizes of weights and checkpoint, and the memory of each process in each case."""
     with TemporaryDirectory() as place:
+        beyond = {name: several(processes, width, Path(place), part) for part, name in TRAINING.items()}
         shared, apart = Path(place, "shared"), Path(place, "apart-%n")
         several(processes, width, shared, "save")
         (saved,) = shared.iterdir()
@@ -63,7 +77,12 @@ def cases(processes: int, width: int) -> dict[str, Any]:
             if not number:
                 (folder / saved.name).hardlink_to(saved)
         grown["apart"] = several(processes, width, apart, "resume")
-        return {"checkpoint_mb": round(saved.stat().st_size / MEGABYTE, 1), "grown_mb": grown}
+        return {
+            "weights_mb": round(4 * LAYERS * width**2 / MEGABYTE, 1),
+            **beyond,
+            "checkpoint_mb": round(saved.stat().st_size / MEGABYTE, 1),
+            "grown_mb": grown,
+        }
 
 
 def several(processes: int, width: int, folder: Path, part: str) -> list[float]:
@@ -72,7 +91,7 @@ def several(processes: int, width: int, folder: Path, part: str) -> list[float]:
         "import sys; from tofu.runtime.distributed.launch import launch; "
         "sys.exit(launch([sys.executable, *sys.argv[2:]], int(sys.argv[1])))"
     )
-    command = ["-m", "benchmarks.resume_memory", "--width", str(width), "--member", str(folder), part]
+    command = ["-m", "benchmarks.process_memory", "--width", str(width), "--member", str(folder), part]
     done = subprocess.run(
         [sys.executable, "-c", code, str(processes), *command],
         check=True,
@@ -83,30 +102,63 @@ def several(processes: int, width: int, folder: Path, part: str) -> list[float]:
     return found
 
 
-def member(folder: Path, saves: bool, width: int) -> None:
+def member(folder: Path, part: str, width: int) -> None:
     """Be one of several processes; the first one prints how far the memory of each rose."""
     from tofu.runtime.distributed.launch import end_with_parent
 
     end_with_parent(os.environ)
-    samples = np.zeros((BATCH, width), np.float32)
-    train = tofu.ArrayIterator(samples, samples[:, 0], batch_size=BATCH)
-    adam = tofu.optimizer.adam()
-    with tofu.distributed() as processes, tofu.Module(network(width), context=processes) as module:
-        executor = module.bind(train.shapes, adam)
-        kept = processes.folder(Path(str(folder).replace("%n", str(processes.number))))
-        keeper, standing = Keeper(kept, executor, run_settings(train, adam, [])), Standing([], 0)
+    with tofu.distributed() as processes:
+        if part in TRAINING:
+            trained(processes, SMALL, part)  # imports what training needs
+            grown = trained(processes, width, part)
+        else:
+            grown = kept(processes, width, folder, part)
+        all_grown = processes.exchange("compare memory", str(round(grown / MEGABYTE, 1)).encode())
+        if not processes.number:
+            print(json.dumps([float(each) for each in all_grown]))
+
+
+def trained(processes: Processes, width: int, part: str) -> int:
+    """Train, and evaluate in that part; return how far memory rose besides arenas and workspace."""
+    data = batches(width)
+    before = measured_from_here()
+    module = tofu.Module(network(width), context=processes)
+    held = module.bind(data.shapes, ADAM).held_bytes[processes.number]
+    module.fit(data, optimizer=ADAM)
+    if part == EVALUATE:
+        module.score(data)
+        held += module.evaluator(data.shapes).held_bytes[processes.number]
+    module.close(keep=False)
+    return resident("VmHWM") - before - held
+
+
+def kept(processes: Processes, width: int, folder: Path, part: str) -> int:
+    """Save or resume; return how far memory rose."""
+    data = batches(width)
+    with tofu.Module(network(width), context=processes) as module:
+        executor = module.bind(data.shapes, ADAM)
+        shared = processes.folder(Path(str(folder).replace("%n", str(processes.number))))
+        keeper, standing = Keeper(shared, executor, run_settings(data, ADAM, [])), Standing([], 0)
         executor.run()
-        with kept.exclusive(create=True):
-            Path("/proc/self/clear_refs").write_text("5")
-            before = resident("VmRSS")
-            if saves:
+        with shared.exclusive(create=True):
+            before = measured_from_here()
+            if part == "save":
                 keeper.save(standing)
             else:
                 keeper.resume(standing)
-            grown = round((resident("VmHWM") - before) / MEGABYTE, 1)
-        all_grown = processes.exchange("compare memory", str(grown).encode())
-        if not processes.number:
-            print(json.dumps([float(each) for each in all_grown]))
+            return resident("VmHWM") - before
+
+
+def measured_from_here() -> int:
+    """Begin to measure the highest resident set, and return the one at this moment."""
+    Path("/proc/self/clear_refs").write_text("5")
+    return resident("VmRSS")
+
+
+def batches(width: int) -> tofu.ArrayIterator:
+    """Return a batch."""
+    samples = np.zeros((BATCH, width), np.float32)
+    return tofu.ArrayIterator(samples, samples[:, 0], batch_size=BATCH)
 
 
 def network(width: int) -> tofu.sym.Symbol:
