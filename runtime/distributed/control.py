@@ -61,7 +61,7 @@ class _Link:
         self.seen = time.monotonic()
         self.ended = False
         self.stage: Stage | None = None
-        """What the other end said last of its next exchange."""
+        """The next exchange of the other end, as it stated it last; None if it has not."""
 
         self._sending = threading.Lock()
 

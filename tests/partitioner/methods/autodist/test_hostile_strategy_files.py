@@ -292,7 +292,7 @@ HALF = "{cut: {axis: 0, parts: 2}, parts: [{sync: all-reduce, tree: two-level}, 
     [
         (weights("{sync: all-reduce, encode: {topk: 999}}"), 4, MORE),
         (weights("{sync: all-reduce, encode: {powersgd: 6}}"), 4, "its rank is at most 5, not 6; choose"),
-        (top("base: recurive"), 1, "base: the base 'recurive' is neither a plan file.*did you mean"),
+        (top("base: recursive2"), 1, "base: the base 'recursive2' is neither a plan file.*did you mean"),
         (top("base: strategy.yaml"), 1, "base: the base '.*strategy.yaml' is neither a plan file"),
         (
             top("replicas: [0, 1, 2]").replace("reduce}", "reduce, encode: float16}"),
