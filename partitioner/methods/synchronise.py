@@ -30,7 +30,7 @@ def synchronise(
     written, plan = strategy.written, None
     if base is not None and base != DATA_PARALLEL:
         plan = _plan(graph, workers, base)
-    elif base is None and strategy.base is not None:
+    elif base is None and strategy.base not in (None, DATA_PARALLEL):
         with blamed(written, None if written is None else written.base):
             plan = _plan(graph, workers, strategy.base)
     with blamed(written):
