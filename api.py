@@ -371,6 +371,7 @@ class Module(module.TrainableModule):
 
     def _partition(self, graph: Graph, workers: int) -> PartitionedGraph:
         given = self._plan if any(map(graph.learns, graph.operations)) else None
+        self.peers.agree({"the plan": "to be searched" if given is None else "given"})
         plan = given or self._searched_once(graph, workers)
         self.plans[plan.fingerprint] = plan
         return lower(rewrite(graph, workers, plan), plan)

@@ -14,9 +14,9 @@ from .partitioner.methods.autodist.autodist_text import parse_autodist_text as p
 from .partitioner.methods.autodist.rewriting import rewrite
 from .partitioner.methods.autodist.strategy import AllReduce, Partition, Server, Synchronisation, evenly
 from .partitioner.methods.autodist.strategy import SyncStrategy as Strategy
+from .partitioner.methods.autodist.strategy_document import strategy_document as document
 from .partitioner.methods.autodist.strategy_file import parse_strategy as parse
 from .partitioner.methods.autodist.strategy_file import read_strategy as read
-from .partitioner.methods.autodist.strategy_file import strategy_document as document
 from .partitioner.methods.synchronise import synchronise as compile
 
 __all__ = [

@@ -70,7 +70,11 @@ class ProcessOptions:
         given = context.get_parameter_source("workers") is click.core.ParameterSource.COMMANDLINE
         total = workers if given or planned else count
         if total % count:
-            raise click.UsageError(f"{total} workers do not divide evenly among {count} processes")
+            remedy = "make a plan for" if planned and not given else "give --workers"
+            raise click.UsageError(
+                f"{total} workers do not divide evenly among {count} processes; {remedy} a multiple of "
+                f"{count}, or start another number of processes"
+            )
         return distributed(
             workers_each=total // count,
             device=device,

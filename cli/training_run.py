@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import statistics
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -194,7 +195,7 @@ class Run:
             reports.epoch(epoch, self.settings.epochs)
 
         steps = self.settings.epochs * len(self._train)
-        with self._module() as module:
+        with self._opened() as module:
             with nullcontext() if screen is None else screen.preparing():
                 executor = self._bound(module)
             reports.start(self._start(executor, steps))
@@ -249,6 +250,15 @@ class Run:
         if not CheckpointFolder(self.checkpoint).paths():
             return f"there is no checkpoint in {self.checkpoint} yet"
         return f"continue from its newest checkpoint with --checkpoint {self.checkpoint} --resume"
+
+    @contextmanager
+    def _opened(self) -> Iterator[Module]:
+        """Close a module in the end without reading what it learned: checkpoints have that."""
+        module = self._module()
+        try:
+            yield module
+        finally:
+            module.close(keep=False)
 
     def _module(self) -> Module:
         return Module(

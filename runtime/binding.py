@@ -30,6 +30,7 @@ from .memory_limit import MemoryLimit
 from .metrics import Tally
 from .parameters import Parameters, optimizer_state
 from .peers import Alone, Peers
+from .run_checkpoints import flat, update_settings
 from .run_settings import RunSettings
 from .sole_use import SoleUse
 from .training_step import Stepped, train_step
@@ -53,6 +54,18 @@ class _Purpose:
 
     unrolled: bool = False
     """Whether one iteration works on all micro-batches."""
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """Return what all processes of a run must agree in, besides the graph."""
+        updates = {} if self.optimizer is None else {"optimizer": update_settings(self.optimizer)}
+        return {
+            "the shapes of a batch": dict(self.shapes),
+            **flat(updates),
+            "fixed": sorted(self.fixed),
+            "accumulate": self.micro_batches,
+            "unroll": self.unrolled,
+        }
 
     def learns_like(self, other: _Purpose) -> bool:
         """Tell whether both train the same parameters in the same way, apart from the shapes of batches."""
@@ -139,6 +152,7 @@ class Binding(Closeable):
         bound = self._training
         if bound is not None and bound.purpose == purpose:
             return bound.executor
+        self.peers.agree(purpose.facts)
         micro = micro_shapes(shapes, accumulate)
         graph = training_graph(
             self.symbol,
@@ -157,7 +171,7 @@ class Binding(Closeable):
         self._rate_step = self._rate_step if goes_on else 0
         self._unbind_training()
         executor = self._executor(graph)
-        self._parameters.store(executor)
+        self._store(executor)
         for name, value in state.items():
             executor.write(name, value)
         self._training = _Bound(purpose, executor, self._step)
@@ -202,15 +216,14 @@ class Binding(Closeable):
             executor = self._executor(graph)
             bound = self._evaluators[made_for] = _Bound(_Purpose(dict(shapes)), executor, step=-1)
         if bound.step != self._step or gradients is not None:
-            self._load()
-            self._parameters.store(bound.executor)
+            self._store(bound.executor, self._newest())
             bound.step = self._step
         return bound.executor
 
     def parameters(self) -> dict[str, Array]:
         """Return parameters and moving statistics by name, whole tensors; empty before anything is bound."""
         self._load()
-        return dict(self._parameters.values)
+        return self._parameters.all()
 
     def set_parameters(self, values: Mapping[str, npt.ArrayLike]) -> None:
         """Overwrite parameters and moving statistics, whole tensors by name; the others stay.
@@ -221,11 +234,15 @@ class Binding(Closeable):
         self._parameters.assign(values)
         self._step += 1
         if self._training is not None:
-            self._parameters.store(self._training.executor)
+            self._store(self._training.executor)
 
-    def close(self) -> None:
-        """End all threads and release the memory; learned values are kept."""
-        self._unbind_training()
+    def close(self, keep: bool = True) -> None:
+        """End all threads and release the memory.
+
+        If `keep`, learned values are kept, as whole tensors in every process. If not, the module has those
+        that were given, or that `parameters` returned last.
+        """
+        self._unbind_training(keep)
         for bound in self._evaluators.values():
             bound.executor.close()
         self._evaluators.clear()
@@ -266,13 +283,22 @@ class Binding(Closeable):
         held = [each.executor.held_bytes for each in bound]
         return MemoryLimit(self._memory_bytes, tuple(map(sum, zip(*held, strict=True))))
 
-    def _unbind_training(self) -> None:
+    def _unbind_training(self, keep: bool = True) -> None:
         if self._training is not None:
-            self._load()
+            if keep:
+                self._load()
             self._training.executor.close()
             self._training = None
 
+    def _store(self, executor: Executor, newest: Executor | None = None) -> None:
+        """Write the values of parameters, in which all processes agree."""
+        self.peers.agree({"the values of parameters": self._parameters.store(executor, newest)})
+
     def _load(self) -> None:
-        """Read learned values from the training executor, unless an iteration failed halfway."""
-        if self._training is not None and not self._training.executor.failed:
-            self._parameters.load(self._training.executor)
+        """Read learned values from the training executor, if it has the newest."""
+        if (newest := self._newest()) is not None:
+            self._parameters.load(newest)
+
+    def _newest(self) -> Executor | None:
+        """Return the training executor; None if there is none, or if an iteration failed halfway."""
+        return None if self._training is None or self._training.executor.failed else self._training.executor

@@ -166,6 +166,24 @@ class Executor(Closeable):
         for worker, buffer, region in held:
             self._engine.write(worker, buffer, found[region])
 
+    def copy(self, name: str, source: Executor) -> None:
+        """Write a tensor of another executor with the same workers.
+
+        If they hold the same regions there, each copies its own. Otherwise the tensor is gathered.
+
+        Raises ShapeError and DataError as `write`.
+        """
+        there = {(worker, region): buffer for worker, buffer, region in source._parts(source._find(name))}
+        tensor = self._fitting(name, source.form(name))
+        parts = list(self._parts(tensor))
+        if not there.keys() >= {(worker, region) for worker, _, region in parts}:
+            self.write(name, source.read(name))
+            return
+        for worker, buffer, region in parts:
+            if worker in self._engine.local:
+                held = source._engine.read_own(worker, there[worker, region])
+                self._engine.write(worker, buffer, held.astype(host_type(tensor.dtype), copy=False))
+
     def read(self, name: str) -> Array:
         """Gather a whole tensor from the workers that own parts of it, as a new array.
 

@@ -38,7 +38,11 @@ class Uniform:
     scale: float = 0.07
 
     def __call__(self, shape: Shape, generator: np.random.Generator, /) -> Floats:
-        return (2 * generator.random(shape, np.float32) - 1) * np.float32(self.scale)
+        drawn = generator.random(shape, np.float32)
+        drawn *= 2
+        drawn -= 1
+        drawn *= np.float32(self.scale)
+        return drawn
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +52,9 @@ class Normal:
     sigma: float = 0.01
 
     def __call__(self, shape: Shape, generator: np.random.Generator, /) -> Floats:
-        return generator.standard_normal(shape, np.float32) * np.float32(self.sigma)
+        drawn = generator.standard_normal(shape, np.float32)
+        drawn *= np.float32(self.sigma)
+        return drawn
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,9 @@ from ..dataflow.optimizer import Optimizer
 from ..errors import DataError
 from ..support.checked_argument import is_count, require
 
+SAMPLED_STEPS = 64
+"""The steps of a run whose rates processes compare."""
+
 
 class LearningRate(Protocol):
     """The learning rate at a step; steps count from 0 over all epochs."""
@@ -109,3 +112,9 @@ def fed_rate(optimizer: Optimizer, rate: float, step: int) -> float:
     if beta1 is None or beta2 is None or optimizer.corrects:
         return rate
     return rate * math.sqrt(1 - beta2 ** (step + 1)) / (1 - beta1 ** (step + 1))
+
+
+def sampled_rates(rate: LearningRate, steps: int) -> list[float]:
+    """Return the rates of some of the steps of a run, evenly spread: what processes compare."""
+    count = min(steps, SAMPLED_STEPS)
+    return [float(rate(number * (steps - 1) // max(count - 1, 1))) for number in range(count)]

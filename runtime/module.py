@@ -20,10 +20,10 @@ from .early_stopping import EarlyStopping
 from .evaluation import tally
 from .executor import Executor
 from .feeding import feed, outputs, own_share, valid_rows
-from .learning_rate import ConstantRate, LearningRate
+from .learning_rate import ConstantRate, LearningRate, sampled_rates
 from .metrics import Metric, Tally, get_metric
 from .progress import Epoch, Progress, Standing
-from .run_checkpoints import Keeper, run_settings
+from .run_checkpoints import Keeper, flat, run_settings
 from .sole_use import alone
 from .training_run import TrainingRun
 
@@ -101,9 +101,13 @@ class TrainableModule(Binding):
         kept = run_settings(train_data, settings, [m.name for m in metrics])
         self.peers.agree(
             {
-                "the data, the optimizer or the metrics": kept,
+                **flat(kept),
+                **flat({"eval_data": None if eval_data is None else eval_data.settings}),
                 "num_epoch": num_epoch,
+                "the learning rate": sampled_rates(rate, num_epoch * len(train_data)),
                 "early_stopping": repr(early_stopping),
+                "checkpoint": checkpoint is not None,
+                "resume": resume,
             }
         )
         executor = self.bind(train_data.shapes, settings, accumulate=accumulate, unroll=unroll)

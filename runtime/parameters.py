@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 
 import numpy as np
@@ -17,19 +18,24 @@ from ..support.wording import alternatives
 from .executor import Executor
 from .initializer import WeightRule, initial_value
 
+SAMPLED = 256
+"""The elements of a value that processes compare."""
+
 
 class Parameters:
     """Parameters and moving statistics by name, in the coordinates of whole tensors.
 
     A value that no executor has held yet is the given one, the number that its variable states, or else the
-    initializer's. Raises DataError if a
-    value is given for a name that is not a variable of the symbol.
+    initializer's. The latter two are made when they are needed and not kept, since executors hold them.
+    Raises DataError if a value is given for a name that is not a variable of the symbol.
     """
 
     def __init__(
         self, symbol: Symbol, rule: WeightRule, seed: int, given: Mapping[str, npt.ArrayLike]
     ) -> None:
-        self.values: dict[str, Array] = {}
+        self._values: dict[str, Array] = {}
+        self._started: dict[str, Tensor] = {}
+        """The tensors that executors were given and that started from values that are not kept."""
         self._variables = {*symbol.list_arguments(), *symbol.list_auxiliary_states()}
         self._starts = {node.name: start_number(node.text) for node in symbol.nodes if node.is_variable}
         self._rule = rule
@@ -44,22 +50,42 @@ class Parameters:
                     f"a value was given for '{name}', which is not a variable of the symbol"
                     f"{alternatives(name, self._variables)}"
                 )
-            self.values[name] = np.array(value)
+            self._values[name] = np.array(value)
 
-    def store(self, executor: Executor) -> None:
-        """Write the value of every learned tensor of the executor's graph, and let replicas pull it."""
+    def all(self) -> dict[str, Array]:
+        """Return the values that were given, read from an executor, or written to one."""
+        return {name: self._start(tensor) for name, tensor in self._started.items()} | self._values
+
+    def store(self, executor: Executor, newest: Executor | None = None) -> str:
+        """Write the value of every learned tensor of the executor's graph, and let replicas pull it.
+
+        Those that `newest` has are copied from there, one at a time. Returns a digest of some elements of the
+        others.
+        """
+        total = hashlib.sha256()
         tensors = {tensor.name: tensor for tensor in executor.partitioned.graph.tensors}
+        learned = set() if newest is None else {tensor.name for tensor in _learned(newest)}
         for tensor in _learned(executor):
-            if tensor.name not in self.values:
-                self.values[tensor.name] = self._start(tensor)
-            executor.write(tensor.name, self.values[tensor.name])
+            if newest is not None and tensor.name in learned:
+                executor.copy(tensor.name, newest)
+                continue
+            value = self._value(tensor)
+            total.update(_sample(value))
+            executor.write(tensor.name, value)
             if (pulled := pulled_of(tensors, tensor)) is not None:
-                executor.write(pulled.name, np.broadcast_to(self.values[tensor.name], pulled.shape))
+                executor.write(pulled.name, np.broadcast_to(value, pulled.shape))
+        return total.hexdigest()
 
     def load(self, executor: Executor) -> None:
         """Read the value of every learned tensor of the executor's graph."""
         for tensor in _learned(executor):
-            self.values[tensor.name] = executor.read(tensor.name)
+            self._values[tensor.name] = executor.read(tensor.name)
+
+    def _value(self, tensor: Tensor) -> Array:
+        """Return the value of a tensor that no executor holds."""
+        if tensor.name in self._values:
+            return self._values[tensor.name]
+        return self._start(self._started.setdefault(tensor.name, tensor))
 
     def _start(self, tensor: Tensor) -> Array:
         """Return the value from which a tensor starts: what its variable says, or else its name."""
@@ -77,6 +103,13 @@ def optimizer_state(executor: Executor) -> dict[str, Array]:
 def tensors_of(executor: Executor, *roles: Role) -> list[Tensor]:
     """List the tensors of these roles that are not aliases, in the order of the graph."""
     return [t for t in executor.partitioned.graph.tensors if t.alias is None and t.role in roles]
+
+
+def _sample(value: Array) -> bytes:
+    """Return some elements of a value, evenly spread."""
+    places = np.linspace(0, value.size - 1, min(value.size, SAMPLED)).astype(int)
+    sampled: Array = value.reshape(-1)[places]
+    return sampled.tobytes()
 
 
 def _learned(executor: Executor) -> list[Tensor]:

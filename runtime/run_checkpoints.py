@@ -54,7 +54,7 @@ class Keeper:
                     f"'{tensor.name}' has shape {tensor.shape} in this model but {there}; "
                     "use the same model, or another folder"
                 )
-        made, asked = _flat(self._entry(found, "settings")), _flat(self._settings)
+        made, asked = flat(self._entry(found, "settings")), flat(self._settings)
         for name in {**asked, **made}:
             if made.get(name) != asked.get(name):
                 raise DataError(
@@ -123,26 +123,27 @@ class _Held:
         return self.executor.read_in(name, process)
 
 
-def _flat(settings: Mapping[str, Any], place: str = "") -> dict[str, Any]:
+def flat(settings: Mapping[str, Any], place: str = "") -> dict[str, Any]:
     """Flatten settings to names such as `data.batch_size`."""
-    flat: dict[str, Any] = {}
+    found: dict[str, Any] = {}
     for name, value in settings.items():
-        flat |= _flat(value, f"{place}{name}.") if isinstance(value, dict) else {f"{place}{name}": value}
-    return flat
+        found |= flat(value, f"{place}{name}.") if isinstance(value, dict) else {f"{place}{name}": value}
+    return found
 
 
 def run_settings(data: Batches, optimizer: Optimizer, metrics: list[str]) -> dict[str, Any]:
     """Return what determines a run besides the model and the rate: batches, their order, updates, metrics."""
+    return {"data": data.settings, "optimizer": update_settings(optimizer), "metrics": metrics}
+
+
+def update_settings(optimizer: Optimizer) -> dict[str, Any]:
+    """Return what determines the updates besides the rate, as JSON values."""
     return {
-        "data": data.settings,
-        "optimizer": {
-            "operator": optimizer.operator,
-            "attributes": dict(optimizer.attributes),
-            "weight_decay": optimizer.weight_decay,
-            "rescale": optimizer.rescale,
-            "clip_norm": optimizer.clip_norm,
-            "rate_multipliers": dict(optimizer.rate_multipliers),
-            "decay_multipliers": dict(optimizer.decay_multipliers),
-        },
-        "metrics": metrics,
+        "operator": optimizer.operator,
+        "attributes": dict(optimizer.attributes),
+        "weight_decay": optimizer.weight_decay,
+        "rescale": optimizer.rescale,
+        "clip_norm": optimizer.clip_norm,
+        "rate_multipliers": dict(optimizer.rate_multipliers),
+        "decay_multipliers": dict(optimizer.decay_multipliers),
     }

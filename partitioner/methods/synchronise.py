@@ -9,6 +9,8 @@ from ...dataflow.graph import Graph
 from ...errors import PlanError
 from ...support.wording import alternatives
 from ..plans.plan import Plan
+from .autodist.blame import blamed
+from .autodist.checks import require_strategy
 from .autodist.compiling import compile_strategy
 from .autodist.strategy import DATA_PARALLEL, SyncStrategy
 from .method import every_method
@@ -24,11 +26,15 @@ def synchronise(
     naming the variable that has no synchronisation or one that does not fit, and for a base that cannot be
     made or is of another graph.
     """
-    named = base if base is not None else getattr(strategy, "base", None)
-    if named is None or named == DATA_PARALLEL:
-        alone = replace(strategy, base=None) if isinstance(strategy, SyncStrategy) else strategy
-        return compile_strategy(graph, workers, alone)
-    return compile_strategy(graph, workers, strategy, _plan(graph, workers, named))
+    require_strategy(strategy)
+    written, plan = strategy.written, None
+    if base is not None and base != DATA_PARALLEL:
+        plan = _plan(graph, workers, base)
+    elif base is None and strategy.base not in (None, DATA_PARALLEL):
+        with blamed(written, None if written is None else written.base):
+            plan = _plan(graph, workers, strategy.base)
+    with blamed(written):
+        return compile_strategy(graph, workers, replace(strategy, base=None), plan)
 
 
 def _plan(graph: Graph, workers: int, base: Plan | str | Path) -> Plan:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import platform
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 
 import numpy as np
 
@@ -18,6 +19,9 @@ from ..kernel_libraries import library_names
 
 PROBE = 192
 """The extents of the matrices of the probe, which BLAS computes in several blocks."""
+
+SHOWN = 60
+"""The most characters of a value in an error."""
 
 
 def machine_facts() -> dict[str, str]:
@@ -46,8 +50,9 @@ def first_difference(facts: Sequence[Mapping[str, str]], names: Sequence[str]) -
         values = [each.get(fact, "not stated") for each in facts]
         for name, value in zip(names, values, strict=True):
             if value != values[0]:
+                own, other = _short(values[0], value)
                 return (
-                    f"{names[0]} and {name} differ in {fact}: {_short(values[0])} and {_short(value)}; "
+                    f"{names[0]} and {name} differ in {fact}: {own} and {other}; "
                     "start all processes with the same program, arguments, data and versions, on processors "
                     "of one kind"
                 )
@@ -81,5 +86,13 @@ def _probe() -> str:
     return total.hexdigest()
 
 
-def _short(value: str) -> str:
-    return value if len(value) <= 60 else f"{value[:57]}..."
+def _short(one: str, other: str) -> tuple[str, str]:
+    """Return two texts as far as they are near the first difference."""
+    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+    start = 0 if max(len(one), len(other)) <= SHOWN else max(same - SHOWN // 2, 0)
+
+    def shown(text: str) -> str:
+        ends = start + SHOWN < len(text)
+        return f"{'...' if start else ''}{text[start : start + SHOWN]}{'...' if ends else ''}"
+
+    return shown(one), shown(other)

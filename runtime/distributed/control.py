@@ -5,6 +5,10 @@ several times within the timeout. A process whose connection closes without a fa
 that is silent for the whole timeout is lost too. The first process tells all others, so all end with the
 same message: the verdict. If the first process itself is lost, every other one notices that by itself.
 
+All processes make the same exchanges in the same order. Whoever waits for longer than a second tells the
+first process which exchange its next one is. So scripts that do different things are told apart, although
+each waits for the other: one for messages of an iteration, and one for an exchange.
+
 A frame is a byte for its kind; all but signs of life also have a size and contents.
 """
 
@@ -40,6 +44,11 @@ class FrameKind(IntEnum):
     REPORT = 3
     VERDICT = 4
     FAREWELL = 5
+    STAGE = 6
+
+
+Stage = tuple[int, str]
+"""The number of an exchange, and its purpose."""
 
 
 class _Link:
@@ -51,6 +60,9 @@ class _Link:
         self.inbox: deque[bytes] = deque()
         self.seen = time.monotonic()
         self.ended = False
+        self.stage: Stage | None = None
+        """The next exchange of the other end, as it stated it last; None if it has not."""
+
         self._sending = threading.Lock()
 
     def send(self, kind: FrameKind, content: bytes, patience_seconds: float = -1) -> None:
@@ -106,6 +118,10 @@ class Control:
         self._judging = threading.Lock()
         self._verdict: str | None = None
         self._closing = threading.Event()
+        self._exchanges = 0
+        self._stage: Stage | None = None
+        """The next exchange, if it is known."""
+
         self._on_verdict: list[Callable[[], None]] = []
         threads = [threading.Thread(target=self._pulse, name="tofu-pulse", daemon=True)]
         for link in self._links.values():
@@ -137,11 +153,18 @@ class Control:
         """
         if self._verdict is not None:
             raise ExecutionError(self._verdict)
+        self.expect(purpose)
         try:
-            return self._exchanged(purpose.encode(), content)
+            found = self._exchanged(purpose.encode(), content)
+            self._exchanges, self._stage = self._exchanges + 1, None
+            return found
         except (KeyboardInterrupt, SystemExit):
             self.failed(f"{self._names[self._number]} was interrupted")
             raise
+
+    def expect(self, purpose: str) -> None:
+        """State the purpose of the next exchange, before something else that waits for other processes."""
+        self._stage = self._exchanges, purpose
 
     def _exchanged(self, purpose: bytes, content: bytes) -> list[bytes]:
         if not self._links:
@@ -153,10 +176,7 @@ class Control:
         for link in self._links.values():
             other, _, found = self._next(link).partition(b"\0")
             if other != purpose:
-                self._judge(
-                    f"{self._names[link.process]} wants to {other.decode(errors='replace')}, but "
-                    f"{self._names[0]} to {purpose.decode()}; all processes must run the same script"
-                )
+                self._judge(self._unlike(link, other.decode(errors="replace"), purpose.decode()))
                 assert self._verdict is not None
                 raise ExecutionError(self._verdict)
             gathered.append(found)
@@ -216,6 +236,9 @@ class Control:
                         continue
                     case FrameKind.DATA:
                         link.inbox.append(content)
+                    case FrameKind.STAGE:
+                        number, purpose = json.loads(content)
+                        link.stage = number, purpose
                     case FrameKind.REPORT | FrameKind.VERDICT:
                         self._judge(content.decode(errors="replace"))
                     case FrameKind.FAREWELL:
@@ -233,7 +256,9 @@ class Control:
         """Send signs of life, and look for processes that send none."""
         pause = min(LONGEST_PULSE_SECONDS, self._timeout_seconds / SIGNS_WITHIN_TIMEOUT)
         last = time.monotonic()
+        before: Stage | None = None
         while not self._closing.wait(pause):
+            before = self._compare_stages(before)
             now = time.monotonic()
             late, last = now - last > 2 * pause, now
             for link in self._links.values():
@@ -245,6 +270,32 @@ class Control:
                 # a process that was itself stopped reads first what came meanwhile
                 if not late and silent > self._timeout_seconds and self._verdict is None:
                     self._judge(self._lost(link.process, f"it has sent nothing for {silent:.1f} s"))
+
+    def _compare_stages(self, before: Stage | None) -> Stage | None:
+        """Tell the first process where this one waits, if it has since `before`; there, compare with its own.
+
+        Returns the stage of this process.
+        """
+        stage = self._stage
+        if self._number:
+            link = self._links[0]
+            if stage is not None and stage == before != link.stage:
+                with contextlib.suppress(OSError):
+                    link.send(FrameKind.STAGE, json.dumps(stage).encode(), LONGEST_PULSE_SECONDS)
+                link.stage = stage  # so it is told once
+            return stage
+        for link in self._links.values():
+            if stage is not None and link.stage is not None and self._verdict is None:
+                (number, purpose), (other, theirs) = stage, link.stage
+                if number == other and purpose != theirs:
+                    self._judge(self._unlike(link, theirs, purpose))
+        return stage
+
+    def _unlike(self, link: _Link, theirs: str, own: str) -> str:
+        return (
+            f"{self._names[link.process]} wants to {theirs}, but {self._names[0]} to {own}; all processes "
+            "must run the same script"
+        )
 
     def _lost(self, process: int, reason: str) -> str:
         return f"{self._names[process]} was lost: {reason}"

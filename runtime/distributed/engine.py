@@ -23,6 +23,9 @@ from .own_workers import OwnWorkers
 from .process_view import ProcessView, process_view
 from .transport import LinkLost, Transport
 
+END = "end an iteration"
+"""The purpose of the exchange after every iteration."""
+
 
 class Together(Protocol):
     """The parts of `Processes` that the engine needs."""
@@ -42,6 +45,8 @@ class Together(Protocol):
     def lost(self) -> bool: ...
 
     def exchange(self, purpose: str, content: bytes) -> list[bytes]: ...
+
+    def expect(self, purpose: str) -> None: ...
 
     def fail(self, error: Exception) -> ExecutionError: ...
 
@@ -111,6 +116,7 @@ class DistributedEngine:
         """
         self._gathered = {}
         self._messages.begin()
+        self._processes.expect(END)
         try:
             self._engine.run(updates)
         except ExecutionError as error:
@@ -124,7 +130,7 @@ class DistributedEngine:
         crossed = self._messages.crossed(updates)
         self._sent = {**crossed.sent, self._processes.number: self._engine.fetched_bytes - crossed.received}
         counted = b"%d" % sum(self._sent.values())
-        self._fetched_bytes = sum(map(int, self._processes.exchange("end an iteration", counted)))
+        self._fetched_bytes = sum(map(int, self._processes.exchange(END, counted)))
         self.iterations += 1
 
     def write(self, worker: int, buffer: int, values: Array) -> None:

@@ -58,6 +58,7 @@ def welcome(connection: socket.socket, token: bytes) -> dict[str, Any]:
     proof = read_exactly(connection, DIGEST_BYTES)
     text = read_exactly(connection, length)
     if not hmac.compare_digest(proof, _proof(token, b"greet", opening, challenge, text)):
+        connection.sendall(bytes(DIGEST_BYTES))  # so that a process of another run need not try again
         raise Refused("the other end does not know this run's token")
     connection.sendall(_proof(token, b"answer", challenge, opening))
     connection.settimeout(None)

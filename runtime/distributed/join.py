@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from ...errors import ExecutionError
@@ -90,7 +91,7 @@ def join(meeting: Meeting, workers_each: int, timeout_seconds: float, join_secon
         for process in range(meeting.number):
             try:
                 connections[process] = _opened(
-                    reached[process], addresses[process]["port"], token, own, deadline
+                    reached[process], addresses[process]["port"], token, own, control
                 )
             except (OSError, Refused) as error:
                 reason = f"no connection to {names[process]}: {error}"
@@ -130,15 +131,22 @@ def _connect(meeting: Meeting, own: dict[str, Any], deadline: float) -> tuple[so
         time.sleep(RETRY_SECONDS)
 
 
-def _opened(host: str, port: int, token: bytes, own: dict[str, Any], deadline: float) -> socket.socket:
-    """Open a connection for messages to a process. Raises OSError or Refused."""
-    connection = socket.create_connection((host, port), max(deadline - time.monotonic(), 1))
+def _opened(host: str, port: int, token: bytes, own: dict[str, Any], control: Control) -> socket.socket:
+    """Open a connection for messages to a process. Raises Refused, or OSError: also once any is lost."""
+    connection = socket.create_connection((host, port), CONNECT_SECONDS)
+    control.when_lost(partial(_shut, connection))
     try:
         greet(connection, token, own)
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def _shut(connection: socket.socket) -> None:
+    """End a connection, so that nobody waits for it."""
+    with contextlib.suppress(OSError):
+        connection.shutdown(socket.SHUT_RDWR)
 
 
 def _accept(
@@ -237,20 +245,24 @@ def _addresses(
 
     for connection in controls.values():
         connection.settimeout(max(deadline - time.monotonic(), 1))
+    asked = "process 0 was lost, or gave up,"
     try:
         if meeting.number:
             here, there = controls[0].getsockname()[0], controls[0].getpeername()[0]
             send(controls[0], {**said, "address": here, "first": there})
             found: list[dict[str, Any]] = receive(controls[0])
             return found
-        gathered = [said, *(receive(connection) for connection in controls.values())]
+        gathered = [said]
+        for process, connection in controls.items():
+            asked = f"process {process} was lost"
+            gathered.append(receive(connection))
         for connection in controls.values():
             # the control connections name the process if one is lost from here on
             with contextlib.suppress(OSError):
                 send(connection, gathered)
         return gathered
     except OSError as error:
-        raise ExecutionError(f"a process was lost while the run was joined: {error}") from error
+        raise ExecutionError(f"{asked} while the run was joined: {error}") from error
     finally:
         for connection in controls.values():
             connection.settimeout(None)

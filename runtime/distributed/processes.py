@@ -88,6 +88,10 @@ class Processes(Closeable):
         """
         return self._control.exchange(purpose, content)
 
+    def expect(self, purpose: str) -> None:
+        """State the purpose of the next exchange, so that others that make another one are told apart."""
+        self._control.expect(purpose)
+
     def text(self, make: Callable[[], str]) -> str:
         """Return what `make` returns in the first process; it is not called in others.
 

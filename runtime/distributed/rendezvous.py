@@ -27,6 +27,7 @@ RESTARTS = ("TORCHELASTIC_RESTART_COUNT", "SLURM_RESTART_COUNT")
 
 BACKLOG = 512
 STORE_SECONDS = 60
+MOST_PORT = 65535
 INSTALL = "install it with pip install 'tofu[distributed]'"
 
 
@@ -73,7 +74,7 @@ def meeting(environment: Mapping[str, str]) -> Meeting:
                 f"LOCAL_RANK is {local_number}, but LOCAL_WORLD_SIZE is {local_count}; set both for the "
                 "processes on one machine"
             )
-    host, port = _text(environment, "MASTER_ADDR"), _integer(environment, "MASTER_PORT", 0)
+    host, port = _text(environment, "MASTER_ADDR"), _integer(environment, "MASTER_PORT", 0, MOST_PORT)
     attempt = max(_integer(environment, name, 0) if name in environment else 0 for name in RESTARTS)
     own = (number, count, local_count, local_number, attempt)
     if "TORCHELASTIC_RUN_ID" in environment:
@@ -154,8 +155,10 @@ def _text(environment: Mapping[str, str], name: str) -> str:
     return value
 
 
-def _integer(environment: Mapping[str, str], name: str, least: int) -> int:
+def _integer(environment: Mapping[str, str], name: str, least: int, most: int | None = None) -> int:
     value = _text(environment, name)
-    if not (value.isascii() and value.isdigit() and len(value) < 10 and int(value) >= least):
-        raise ExecutionError(f"{name} is {value[:40]!r}; give an integer from {least} on")
-    return int(value)
+    number = int(value) if value.isascii() and value.isdigit() and len(value) < 10 else -1
+    if number < least or (most is not None and number > most):
+        limit = "on" if most is None else f"to {most}"
+        raise ExecutionError(f"{name} is {value[:40]!r}; give an integer from {least} {limit}")
+    return number

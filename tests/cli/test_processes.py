@@ -178,7 +178,7 @@ def test_workers_divide_evenly(data: Path) -> None:
     with training("--data", str(data), "--processes", "2", "--workers", "3") as process:
         _, err = process.communicate(timeout=PATIENCE_SECONDS)
     assert process.returncode == 2
-    assert "3 workers do not divide evenly among 2 processes" in err
+    assert "3 workers do not divide evenly among 2 processes; give --workers a multiple of 2" in err
 
 
 def test_nccl_without_cards_is_refused() -> None:

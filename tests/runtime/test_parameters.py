@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import weakref
+from typing import Any
+
 import numpy as np
 import pytest
 
 import tofu
+from tofu.analyzer.indices.region import Shape
 from tofu.dataflow import sym
 from tofu.errors import DataError
 from tofu.runtime.executor import Executor
@@ -22,10 +26,10 @@ def network() -> sym.Symbol:
         )
 
 
-def executor(workers: int) -> Executor:
+def executor(workers: int, method: str = "data-parallel") -> Executor:
     shapes = {"data": (8, 3), "softmax_label": (8,)}
     graph = tofu.training_graph(network(), shapes, "adam")
-    return Executor(tofu.lower(graph, tofu.partition(graph, workers)))
+    return Executor(tofu.lower(graph, tofu.partition(graph, workers, method)))
 
 
 @pytest.mark.parametrize("workers", [1, 3])
@@ -51,6 +55,50 @@ def test_learned_values_come_back_for_any_number_of_workers() -> None:
     with executor(3) as run:
         held.store(run)
         np.testing.assert_array_equal(run.read("fc_weight"), np.arange(15).reshape(5, 3))
+
+
+def test_start_values_are_not_kept_and_drawn_again() -> None:
+    drawn: list[weakref.ref[Any]] = []
+
+    def rule(shape: Shape, generator: np.random.Generator) -> Any:
+        value = RULE(shape, generator)
+        drawn.append(weakref.ref(value))
+        return value
+
+    held = Parameters(network(), rule, 7, {})
+    assert held.all() == {}
+    with executor(2) as run:
+        held.store(run)
+        assert [each() for each in drawn] == [None]
+        np.testing.assert_array_equal(held.all()["fc_weight"], run.read("fc_weight"))
+
+
+@pytest.mark.parametrize("method", ["data-parallel", "all-row"])
+def test_values_go_from_one_executor_to_another_and_are_not_kept(
+    method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Workers that hold the same regions copy them; otherwise whole tensors are read."""
+    held, read = Parameters(network(), RULE, 7, {}), list[str]()
+    with executor(3) as newest, executor(3, method) as run:
+        monkeypatch.setattr(newest, "read", lambda name: read.append(name) or Executor.read(newest, name))
+        held.store(newest)
+        newest.write("fc_weight", np.arange(15).reshape(5, 3))
+        held.store(run, newest)
+        assert ("fc_weight" in read) is (method == "all-row")
+        np.testing.assert_array_equal(run.read("fc_weight"), np.arange(15).reshape(5, 3))
+    np.testing.assert_array_equal(held.all()["fc_weight"], initial_value("fc_weight", (5, 3), RULE, 7))
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_a_module_that_is_closed_keeps_what_it_learned_if_asked(keep: bool) -> None:
+    data = tofu.ArrayIterator(np.ones((8, 3), np.float32), np.zeros(8), batch_size=8)
+    module = tofu.Module(network(), [tofu.cpu(0), tofu.cpu(1)], initializer=RULE, seed=7)
+    executor = module.bind(data.shapes)
+    module.fit(data)
+    learned, started = executor.read("fc_weight"), initial_value("fc_weight", (5, 3), RULE, 7)
+    assert not np.array_equal(learned, started)
+    module.close(keep=keep)
+    np.testing.assert_array_equal(module.parameters()["fc_weight"], learned if keep else started)
 
 
 def test_names_that_are_no_variables_are_refused() -> None:

@@ -7,15 +7,16 @@
     SFBSynchronizer              an all-reduce from sufficient factors
     partitioner, part_config     a cut into even parts, as TensorFlow cuts
     staleness                    a delay: gradients are as late as AutoDist allows, and always equally late
+    sync that is not true        gradients are applied in the order in which they arrive
     HorovodCompressor(EF)        nothing for variables in float32, to which AutoDist's code casts
 
-Gradients in order of arrival and other compressors have no counterpart, and are errors.
+Other compressors have no counterpart, and are errors.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 from pathlib import Path
 
@@ -27,7 +28,17 @@ from ....support.strict_documents import read_bounded
 from ....support.wording import alternatives
 from ...plans.rewrite_document import DELAY_LIMIT
 from .checks import check_fits
-from .strategy import AllReduce, Partition, Server, Synchronisation, Synchroniser, SyncStrategy, evenly
+from .strategy import (
+    GROUP_LIMIT,
+    AllReduce,
+    Partition,
+    Server,
+    Synchronisation,
+    Synchroniser,
+    SyncStrategy,
+    Written,
+    evenly,
+)
 from .variables import TrainedVariable, find_variables
 
 SUFFIXES = (".pbtxt", ".prototxt", ".textproto", ".txt")
@@ -64,9 +75,10 @@ def read_autodist_text(path: Path, graph: Graph, workers: int) -> SyncStrategy:
     """Read a strategy of AutoDist for a graph. Raises PlanError naming the file, the line and the field."""
     data = read_bounded(path, "strategy file", limit=TEXT_LIMIT_BYTES)
     try:
-        return parse_autodist_text(data.decode("utf-8"), graph, workers)
+        strategy, places = _parsed(data.decode("utf-8"), graph, workers)
     except (PlanError, UnicodeDecodeError) as error:
         raise PlanError(f"the strategy file {str(path)!r} cannot be used: {error}") from error
+    return replace(strategy, written=Written(f"strategy file {str(path)!r}", None, places))
 
 
 def parse_autodist_text(text: str, graph: Graph, workers: int) -> SyncStrategy:
@@ -74,6 +86,11 @@ def parse_autodist_text(text: str, graph: Graph, workers: int) -> SyncStrategy:
 
     A variable has the name that it has in the graph, or that with `:0`. Raises PlanError naming the line.
     """
+    return _parsed(text, graph, workers)[0]
+
+
+def _parsed(text: str, graph: Graph, workers: int) -> tuple[SyncStrategy, dict[str, str]]:
+    """Return the strategy, and the place of each variable."""
     file = parse_protobuf_text(text)
     file.expect(_STRATEGY, repeated=("node_config",))
     devices = _devices(file)
@@ -100,7 +117,8 @@ def parse_autodist_text(text: str, graph: Graph, workers: int) -> SyncStrategy:
             f"line 1: no node_config has the var_name {missing[0]!r} ({len(missing)} in all); add it"
         )
     ordered = {name: found[name][1] for name in variables}
-    return SyncStrategy(ordered, () if len(replicas) == workers else (replicas,))
+    strategy = SyncStrategy(ordered, () if len(replicas) == workers else (replicas,))
+    return strategy, {name: node.place for name, (node, _) in found.items()}
 
 
 @dataclass(slots=True)
@@ -217,10 +235,10 @@ def _cuts(node: ProtobufMessage, variable: TrainedVariable) -> tuple[Partition, 
         )
     found = []
     for axis, each in enumerate(numbers):
-        parts = int(each[:9])
+        parts = int(each) if len(each) < 19 else 0
         if not 1 <= parts <= shape[axis]:
             raise PlanError(
-                f"line {line}: partitioner asks for {parts} parts of dimension {axis}, which has "
+                f"line {line}: partitioner asks for {each[:40]} parts of dimension {axis}, which has "
                 f"{shape[axis]} elements; ask for 1 to {shape[axis]}"
             )
         if parts > 1:
@@ -265,8 +283,8 @@ def _synchroniser(node: ProtobufMessage, devices: _Devices, is_part: bool, dtype
     _enumerated(message, "spec", _SPECS, _SPECS)
     _enumerated(message, "compressor", _COMPRESSORS, casting)
     for line, group in message.all("group"):
-        if not isinstance(group, int) or group < 0:
-            raise PlanError(f"line {line}: group is {group}; it must be 0 or larger")
+        if not isinstance(group, int) or not 0 <= group <= GROUP_LIMIT:
+            raise PlanError(f"line {line}: group is {group}; it must lie between 0 and {GROUP_LIMIT}")
     groups = [group for _, group in message.all("group") if isinstance(group, int)]
     return _Part(AllReduce(groups[0] if groups else 0), kind == "SFBSynchronizer")
 

@@ -9,7 +9,7 @@ from math import inf, prod
 
 from ....dataflow.rewrites.encoders import NO_REWRITE
 from ....errors import PlanError
-from ....support.wording import alternatives
+from ....support.wording import alternatives, counted
 from .part_rewrites import check_part_rewrites
 from .rows import check_rows
 from .strategy import AllReduce, Server, Synchronisation, SyncStrategy
@@ -22,12 +22,17 @@ Groups = tuple[tuple[int, ...], ...]
 """The groups of replicas."""
 
 
-def check_strategy(variables: Mapping[str, TrainedVariable], workers: int, strategy: SyncStrategy) -> None:
-    """Raise PlanError unless the strategy has each variable, in parts that it and the workers have."""
+def require_strategy(strategy: object) -> None:
+    """Raise PlanError for anything else than a strategy."""
     if not isinstance(strategy, SyncStrategy):
         raise PlanError(
             f"compile takes a tofu.sync.Strategy, not a {type(strategy).__name__}; build one first"
         )
+
+
+def check_strategy(variables: Mapping[str, TrainedVariable], workers: int, strategy: SyncStrategy) -> None:
+    """Raise PlanError unless the strategy has each variable, in parts that it and the workers have."""
+    require_strategy(strategy)
     check_replicas(strategy.replicas, workers)
     unknown = [name for name in strategy.variables if name not in variables]
     if unknown:
@@ -154,8 +159,8 @@ def _check_server(name: str, server: Server, workers: int, groups: Groups) -> No
         return
     if len(server.via) != len(groups):
         raise PlanError(
-            f"variable {name!r} goes via {len(server.via)} workers, but there are {len(groups)} groups of "
-            "replicas; name one for each"
+            f"variable {name!r} goes via {counted(len(server.via), 'worker')}, but the replicas are in "
+            f"{counted(len(groups), 'group')}; name a worker for each"
         )
     for worker, group in zip(server.via, groups, strict=True):
         if worker not in group:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
 from ....dataflow.rewrites.encoders import NO_REWRITE, PartedRewrite, Rewrite
 
 DATA_PARALLEL = "data-parallel"
 """The base of a strategy that names none."""
+
+GROUP_LIMIT = 2**31 - 1
+"""The highest number of a group in a file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +131,20 @@ class Synchronisation:
 
 
 @dataclass(frozen=True, slots=True)
+class Written:
+    """Where a strategy was written, for errors that show when it is compiled."""
+
+    file: str
+    """The file, in words."""
+
+    base: str | None
+    """The place of its base; None if it names none."""
+
+    variables: Mapping[str, str]
+    """The place of the entry of each variable."""
+
+
+@dataclass(frozen=True, slots=True)
 class SyncStrategy:
     """How all variables of a graph are synchronised."""
 
@@ -151,6 +168,9 @@ class SyncStrategy:
 
     together: bool = False
     """Whether the gradients of a group wait for each other, so that their pieces travel together."""
+
+    written: Written | None = field(default=None, compare=False, repr=False)
+    """Where it was written; None if it was not read from a file."""
 
     @property
     def rewrites(self) -> dict[str, Rewrite]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
 
@@ -15,21 +15,23 @@ from ....machines.machine_file import load_machine
 from ....support.checked_argument import path_of
 from ....support.document_place import DocumentPlace
 from ....support.placed_documents import read_placed
-from ....support.strict_documents import expect_keys, number_between, typed, typed_object
+from ....support.strict_documents import any_number, expect_keys, number_between, typed, typed_object
 from ....support.wording import alternatives
 from ...plans.compose import by_name
 from ...plans.rewrite_document import ENTRIES as REWRITE_ENTRIES
-from ...plans.rewrite_document import decode_rewrite, encode_rewrite
+from ...plans.rewrite_document import decode_rewrite
 from .autodist_text import SUFFIXES, read_autodist_text
 from .checks import Groups, check_fits, check_replicas
 from .strategy import (
     DATA_PARALLEL,
+    GROUP_LIMIT,
     AllReduce,
     Partition,
     Server,
     Synchronisation,
     Synchroniser,
     SyncStrategy,
+    Written,
     evenly,
 )
 from .variables import TrainedVariable, find_variables
@@ -41,11 +43,10 @@ TWO_LEVEL = "two-level"
 _OF_ALL_REDUCE = ("group", "order", "tree")
 _OF_SERVER = ("proxy", "via", "group")
 _OF_PART = ("sync", "worker", "group", "order", "tree", "proxy", "via")
-_FLAGS = ("factors", "rows", "masked")
-_OF_VARIABLE = (*_FLAGS, *REWRITE_ENTRIES)
+FLAGS = ("factors", "rows", "masked")
+_OF_VARIABLE = (*FLAGS, *REWRITE_ENTRIES)
 _UPDATES = ("in-turn", "last")
 _MESSAGES = ("apart", "together")
-_MOST = 2**31 - 1
 
 
 def read_strategy(path: Path, graph: Graph, workers: int, machine: Machine | None = None) -> SyncStrategy:
@@ -57,10 +58,13 @@ def read_strategy(path: Path, graph: Graph, workers: int, machine: Machine | Non
     if path.suffix in SUFFIXES:
         return read_autodist_text(path, graph, workers)
     document, place = read_placed(path, "strategy file")
+    reader = _Reader(graph, WorkerNames(workers, machine), path.parent, {})
     try:
-        return _Reader(graph, WorkerNames(workers, machine), path.parent).read(document, place)
+        strategy = reader.read(document, place)
     except PlanError as error:
         raise PlanError(f"the strategy file {str(path)!r} cannot be used: {error}") from error
+    base = None if strategy.base is None else str(place.key("base"))
+    return replace(strategy, written=Written(f"strategy file {str(path)!r}", base, reader.places))
 
 
 def parse_strategy(
@@ -70,50 +74,7 @@ def parse_strategy(
 
     Raises PlanError naming the entry that is wrong.
     """
-    return _Reader(graph, WorkerNames(workers, machine), Path()).read(document, DocumentPlace())
-
-
-def strategy_document(strategy: SyncStrategy) -> dict[str, object]:
-    """Return what a strategy file holds of a strategy."""
-    head: dict[str, object] = {"strategy": VERSION}
-    if strategy.base is not None:
-        head["base"] = strategy.base
-    if strategy.replicas:
-        head["replicas"] = [list(group) for group in strategy.replicas]
-    if strategy.updates_last:
-        head["updates"] = "last"
-    if strategy.together:
-        head["messages"] = "together"
-    if strategy.shares is not None:
-        head["shares"] = list(strategy.shares)
-    return {**head, "variables": {name: _written(how) for name, how in strategy.variables.items()}}
-
-
-def _written(how: Synchronisation) -> dict[str, object]:
-    flags = {key: True for key in _FLAGS if getattr(how, key)}
-    whole = {**flags, **encode_rewrite(how.rewrite)}
-    if not how.cuts:
-        return {**whole, **_written_part(how.parts[0])}
-    cuts: list[object] = [{"axis": cut.axis, "bounds": list(cut.bounds)} for cut in how.cuts]
-    own = how.part_rewrites or (NO_REWRITE,) * len(how.parts)
-    parts = [
-        {**_written_part(part), **encode_rewrite(each)} for part, each in zip(how.parts, own, strict=True)
-    ]
-    return {**whole, "cut": cuts[0] if len(cuts) == 1 else cuts, "parts": parts}
-
-
-def _written_part(part: Synchroniser) -> dict[str, object]:
-    match part:
-        case AllReduce(group=group, order=order, two_level=two_level):
-            others: dict[str, object] = {"order": list(order)} if order else {}
-            others.update({"tree": TWO_LEVEL} if two_level else {})
-            return {"sync": "all-reduce", "group": group, **others}
-        case Server(worker=worker, by_arrival=True):
-            return {"sync": False, "worker": worker}
-        case Server(worker=worker, proxy=proxy, via=via, group=group):
-            others = {"via": list(via)} if via else {}
-            others.update({} if group is None else {"group": group})
-            return {"sync": "ps", "worker": worker, "proxy": proxy, **others}
+    return _Reader(graph, WorkerNames(workers, machine), Path(), {}).read(document, DocumentPlace())
 
 
 @dataclass(slots=True)
@@ -128,6 +89,9 @@ class _Reader:
 
     folder: Path
     """The folder to which paths in the file are relative."""
+
+    places: dict[str, str]
+    """The place of the entry of each variable, once it is read."""
 
     def read(self, document: object, place: DocumentPlace) -> SyncStrategy:
         file = typed_object(document, place)
@@ -167,9 +131,10 @@ class _Reader:
             )
         found = []
         for number, each in enumerate(listed):
-            if isinstance(each, bool) or not isinstance(each, int | float) or not 0 <= each <= 1:
-                raise PlanError(f"{place.item(number)} is {str(each)[:40]}; it must be a number from 0 to 1")
-            found.append(float(each))
+            share = any_number(each, place.item(number))
+            if not 0 <= share <= 1:
+                raise PlanError(f"{place.item(number)} is {share}; it must be a number from 0 to 1")
+            found.append(share)
         if sum(found) == 0:
             raise PlanError(f"{place} are all 0; give a worker a part")
         return tuple(found)
@@ -244,6 +209,7 @@ class _Reader:
         found: dict[str, Synchronisation] = {}
         for name, (pattern, how) in by_name("variable", entries, list(variables)).items():
             at = place.item(pattern)
+            self.places[name] = str(at)
             found[name] = _OfVariable(variables[name], self.names, groups).read(how, at)
             try:
                 check_fits(variables[name], self.names.workers, groups, found[name])
@@ -276,7 +242,7 @@ class _OfVariable:
         given = typed_object(entry, place)
         expect_keys(given, (), place, (*_OF_VARIABLE, "cut", "parts", "workers", *_OF_PART))
         rewrite = decode_rewrite(given, place)
-        flags = {key: typed(given.get(key, False), bool, place.key(key)) for key in _FLAGS}
+        flags = {key: typed(given.get(key, False), bool, place.key(key)) for key in FLAGS}
         entries = {key: value for key, value in given.items() if key not in _OF_VARIABLE}
         cuts = self._cuts(entries["cut"], place.key("cut")) if "cut" in entries else ()
         partition = cuts[0] if len(cuts) == 1 else cuts or None
@@ -328,6 +294,9 @@ class _OfVariable:
         if entries["sync"] is False:
             expect_keys(entries, ("sync", "worker"), place)
             return Server(self.names.worker(entries["worker"], place.key("worker")), by_arrival=True)
+        if entries["sync"] is True:
+            known = ", ".join(SYNCHRONISERS)
+            raise PlanError(f"{place.key('sync')} is true; write one of {known}, or false")
         sync = typed(entries["sync"], str, place.key("sync"))
         match sync:
             case "all-reduce":
@@ -351,7 +320,7 @@ class _OfVariable:
     def _group(self, entries: Mapping[str, object], place: DocumentPlace) -> int | None:
         if "group" not in entries:
             return None
-        return number_between(entries["group"], place.key("group"), 0, _MOST)
+        return number_between(entries["group"], place.key("group"), 0, GROUP_LIMIT)
 
     def _workers(self, entries: Mapping[str, object], key: str, place: DocumentPlace) -> tuple[int, ...]:
         if key not in entries:

@@ -7,6 +7,7 @@ import hashlib
 import os
 import re
 import subprocess
+import threading
 from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -46,14 +47,15 @@ class Unit:
         name = hashlib.sha256(text.encode()).hexdigest()[:16]
         binary = folder / f"{name}.so"
         if not binary.exists():
-            file, made = (folder / f"{name}.{os.getpid()}.{kind}" for kind in ("cpp", "so"))
+            own = f"{name}.{os.getpid()}.{threading.get_ident()}"
+            file, made = (folder / f"{own}.{kind}" for kind in ("cpp", "so"))
             file.write_text(text, encoding="utf-8")
             flags = ["-std=c++17", "-O1", "-shared", "-fPIC", "-pthread", "-ffp-contract=off"]
             headers = ["-include", str(HERE / "shim.h"), "-I", str(HERE / "shim_headers")]
             command = [host_compiler(), *flags, *headers, str(file), "-o", str(made)]
             result = subprocess.run(command, capture_output=True, text=True, check=False)
             assert result.returncode == 0, result.stderr[:4000]
-            made.replace(binary)  # whole at once, since other processes may need it too
+            made.replace(binary)  # whole at once, since other processes and threads may need it too
         self._library = ctypes.CDLL(str(binary))
 
     def run(self, launch: KernelLaunch) -> None:

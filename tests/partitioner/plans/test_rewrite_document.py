@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from tofu.dataflow.rewrites.encoders import Cast, PowerSgd, Rewrite
 from tofu.errors import PlanError
 from tofu.partitioner.methods.autodist.strategy import AllReduce, Server, Synchronisation
+from tofu.partitioner.methods.autodist.strategy_document import strategy_document
 from tofu.partitioner.methods.autodist.strategy_file import (
     parse_strategy,
     read_strategy,
-    strategy_document,
 )
 from tofu.partitioner.plans.rewrite_document import decode_rewrite, encode_rewrite
 from tofu.support.document_place import DocumentPlace

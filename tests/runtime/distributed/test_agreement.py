@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -27,6 +28,13 @@ def test_the_first_difference_is_named_with_both_values() -> None:
     said = first_difference([facts[0], facts[1]], NAMES[:2])
     assert said is not None
     assert said.startswith("process 0 and process 1 differ in BLAS: mkl and openblas; ")
+
+
+def test_long_values_are_shown_where_they_differ() -> None:
+    said = first_difference([{"names": "a" * 500 + "x" + "b" * 500}, {"names": "a" * 500 + "y"}], NAMES[:2])
+    assert said is not None
+    assert re.search(r"names: \.\.\.a+xb+\.\.\. and \.\.\.a+y; ", said)
+    assert len(said) < 400
 
 
 def test_a_fact_that_one_does_not_state_differs() -> None:

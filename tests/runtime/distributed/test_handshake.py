@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import threading
 from collections.abc import Iterator
@@ -85,7 +86,7 @@ def test_who_knows_the_token_is_welcome() -> None:
 def test_another_token_is_refused_at_both_ends() -> None:
     with pair() as (one, other):
         found = welcomed(one, TOKEN)
-        with pytest.raises((Refused, OSError)):
+        with pytest.raises(Refused, match="does not know this run's token"):
             greet(other, b"guess", {"process": 3})
         found[0].join(5)
         assert isinstance(found[1], Refused)
@@ -156,10 +157,8 @@ def test_two_runs_on_one_port_do_not_mix() -> None:
         found: list[Any] = []
         first = joining_run(0, listener, port, found)
         other = Meeting(1, 2, 2, 1, 0, None, lambda: ("127.0.0.1", port, b"of another run"), True)
-        with pytest.raises(
-            ExecutionError, match=rf"process 1 was refused at 127.0.0.1:{port}|found no first"
-        ):
-            join(other, 1, timeout_seconds=10, join_seconds=0.2)
+        with pytest.raises(ExecutionError, match=rf"process 1 was refused at 127.0.0.1:{port}: .* token"):
+            join(other, 1, timeout_seconds=10, join_seconds=30)
         assert not found
         second = joining_run(1, listener, port, found)
         assert_both_met([first, second], found, 20)
@@ -184,6 +183,56 @@ def test_strangers_delay_nobody() -> None:
         assert_both_met(threads, found, 8)
         silent.close()
         loud.close()
+
+
+class Silent:
+    """A process of a run of three that says who it is, and then nothing."""
+
+    def __init__(self, port: int, addressed: bool) -> None:
+        self.listener = listening("127.0.0.1", 0)
+        self.control = socket.create_connection(("127.0.0.1", port))
+        own = {"process": 1, "count": 3, "host": "here", "pid": 7}
+        greet(self.control, TOKEN, own)
+        if addressed:
+            address = {"port": self.listener.getsockname()[1], "address": "127.0.0.1", "first": "127.0.0.1"}
+            said = json.dumps({**own, "workers": [1, 2], **address}).encode()
+            self.control.sendall(len(said).to_bytes(4, "big") + said)
+
+    def close(self) -> None:
+        self.control.close()
+        self.listener.close()
+
+
+@pytest.mark.parametrize("addressed", [True, False])
+def test_one_that_stops_while_they_meet_is_named_within_the_timeout(addressed: bool) -> None:
+    """It has an address, to which another process connects, or it has not stated one yet."""
+    errors: dict[int, str] = {}
+
+    def run(number: int) -> None:
+        own = listener if not number else None
+        place = Meeting(number, 3, 3, number, 0, own, lambda: ("127.0.0.1", port, TOKEN), True)
+        try:
+            join(place, 1, timeout_seconds=1, join_seconds=60 if addressed else 2)
+        except ExecutionError as error:
+            errors[number] = str(error)
+
+    with listening("127.0.0.1", 0) as listener:
+        port = listener.getsockname()[1]
+        threads = [threading.Thread(target=run, args=(number,)) for number in (0, 2)]
+        for thread in threads:
+            thread.start()
+        silent = Silent(port, addressed)
+        for thread in threads:
+            thread.join(joining.CONNECT_SECONDS - 2)
+            assert not thread.is_alive()
+        silent.close()
+    if addressed:
+        assert set(errors) == {0, 2}
+        for said in errors.values():
+            assert "process 1 (worker 1 on here, pid 7) was lost: it has sent nothing for" in said
+    else:
+        assert errors[0].startswith("process 1 was lost while the run was joined: ")
+        assert errors[2].startswith("process 0 was lost, or gave up, while the run was joined: ")
 
 
 def test_missing_processes_are_named() -> None:
@@ -220,6 +269,7 @@ VARIABLES = {
         ("WORLD_SIZE", "0", "WORLD_SIZE is '0'"),
         ("WORLD_SIZE", "9" * 5000, "WORLD_SIZE is '999"),
         ("MASTER_PORT", "", "MASTER_PORT is not set"),
+        ("MASTER_PORT", "65536", "MASTER_PORT is '65536'; give an integer from 0 to 65535"),
         ("TOFU_TOKEN", "", "TOFU_TOKEN is not set"),
     ],
 )

@@ -126,6 +126,26 @@ def test_scripts_that_do_different_things_are_told(partitioned: PartitionedGraph
         assert "all processes must run the same script" in said
 
 
+@pytest.mark.parametrize("other", [0, 1])
+def test_an_iteration_of_one_alone_is_told(partitioned: PartitionedGraph, other: int) -> None:
+    """One waits for messages of an iteration, and the others for an exchange."""
+
+    def work(processes: Processes) -> None:
+        executor = Executor(partitioned, make_engine=processes.engine())
+        executor.run()
+        if processes.number == other:
+            executor.run()
+        executor.read("fc1_weight")
+
+    begun = time.monotonic()
+    for said in results(COUNT, work):
+        assert "process 1 (" in said
+        assert "wants to " in said
+        assert "end an iteration" in said
+        assert "all processes must run the same script" in said
+    assert time.monotonic() - begun < 3 * KILLED_SECONDS
+
+
 def test_a_difference_is_named_before_the_first_step(partitioned: PartitionedGraph) -> None:
     graph = partitioned.graph
     other = tofu.lower(graph, tofu.partition(graph, COUNT, "data-parallel"))

@@ -12,6 +12,7 @@ import pytest
 import tofu
 from tofu.dataflow.graph import Graph, Role
 from tofu.partitioner.costs.traffic import worker_bytes
+from tofu.partitioner.methods.method import every_method
 from tofu.programs.program import PartitionedGraph
 from tofu.runtime.distributed.processes import Processes
 from tofu.runtime.executor import Executor
@@ -101,6 +102,21 @@ def check(partitioned: PartitionedGraph, count: int, **settings: Any) -> None:
 def test_methods(model: str, method: str, workers: int, count: int) -> None:
     graph = tofu.models.get(model, batch=12).training_graph()
     check(tofu.lower(graph, tofu.partition(graph, workers, method)), count)
+
+
+OTHER_MODELS = {"one-weird-trick": ("lenet", {"batch": 12}), "wu-2016": ("lstm", {**LSTM, "layers": 4})}
+"""The models of methods that are not for a perceptron."""
+
+SEARCHED = [name for name in every_method() if name != "manual"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [2, 4])
+@pytest.mark.parametrize("method", SEARCHED)
+def test_every_method(method: str, count: int) -> None:
+    model, settings = OTHER_MODELS.get(method, ("mlp", {"batch": 12}))
+    graph = tofu.models.get(model, **settings).training_graph()
+    check(tofu.lower(graph, tofu.partition(graph, 4, method, machine="dgx-1-v100")), count)
 
 
 def test_a_recurrent_network() -> None:

@@ -112,10 +112,77 @@ def test_a_folder_that_cannot_be_used_is_an_error_everywhere(tmp_path: Path) -> 
     assert results(2, work) == ["done"] * 2
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"learning_rate": [0.1, 0.2]}, r"the learning rate: \[0.1, .* and \[0.2, "),
+        (
+            {"learning_rate": [0.1, tofu.optimizer.CosineRate(0.1, 8)]},
+            r"the learning rate: .*0.1, .* and .*0.0",
+        ),
+        ({"metric": ["accuracy", "cross-entropy"]}, 'metrics: .*"accuracy".* and .*"cross-entropy"'),
+        ({"optimizer": [tofu.optimizer.sgd(0.9), tofu.optimizer.sgd(0.5)]}, "momentum: 0.9 and 0.5"),
+        ({"eval_data": [None, batches()]}, "eval_data: null and not stated"),
+        ({"num_epoch": [1, 2]}, "num_epoch: 1 and 2"),
+        ({"accumulate": [1, 2]}, "accumulate: 1 and 2"),
+        ({"checkpoint": [None, "kept"]}, "checkpoint: false and true"),
+    ],
+)
+def test_different_settings_are_named(options: dict[str, list[Any]], said: str) -> None:
+    def work(processes: Processes) -> str:
+        own = {name: values[processes.number] for name, values in options.items()}
+        with tofu.Module(net(), processes) as module, pytest.raises(tofu.ExecutionError, match=said):
+            module.fit(batches(), **own)
+        return "done"
+
+    assert results(2, work) == ["done"] * 2
+
+
 def test_different_data_are_refused() -> None:
     def work(processes: Processes) -> str:
-        with tofu.Module(net(), processes) as module, pytest.raises(tofu.ExecutionError, match="the data"):
+        said = "data.batch_size: 6 and 12"
+        with tofu.Module(net(), processes) as module, pytest.raises(tofu.ExecutionError, match=said):
             module.fit(batches(6 + 6 * processes.number))
+        with (
+            tofu.Module(net(), processes) as module,
+            pytest.raises(tofu.ExecutionError, match=r"the shapes of a batch: .*6, 12.* and .*12, 12"),
+        ):
+            module.bind(batches(6 + 6 * processes.number).shapes)
+        return "done"
+
+    assert results(2, work) == ["done"] * 2
+
+
+def test_a_plan_that_one_is_given_is_named() -> None:
+    shapes = {"data": (12, 12), "softmax_label": (12,)}
+    plan = tofu.partition(tofu.training_graph(net(), shapes, "sgd"), 2)
+
+    def work(processes: Processes) -> str:
+        said = "differ in the plan: to be searched and given"
+        own = plan if processes.number else None
+        with (
+            tofu.Module(net(), processes, plan=own) as module,
+            pytest.raises(tofu.ExecutionError, match=said),
+        ):
+            module.fit(batches())
+        return "done"
+
+    assert results(2, work) == ["done"] * 2
+
+
+@pytest.mark.parametrize("differs", ["initializer", "parameters"])
+def test_different_start_values_are_refused(differs: str) -> None:
+    def work(processes: Processes) -> str:
+        number = processes.number
+        values = {"initializer": tofu.runtime.initializer.Uniform(0.1 + number)}
+        if differs == "parameters":
+            values = {"parameters": {"fc1_bias": np.full(24, number, np.float32)}}
+        said = "differ in the values of parameters"
+        with (
+            tofu.Module(net(), processes, **values) as module,
+            pytest.raises(tofu.ExecutionError, match=said),
+        ):
+            module.fit(batches())
         return "done"
 
     assert results(2, work) == ["done"] * 2

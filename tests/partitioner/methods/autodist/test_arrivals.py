@@ -28,7 +28,8 @@ from tofu.partitioner.methods.autodist.strategy import (
     Synchronisation,
     SyncStrategy,
 )
-from tofu.partitioner.methods.autodist.strategy_file import parse_strategy, strategy_document
+from tofu.partitioner.methods.autodist.strategy_document import strategy_document
+from tofu.partitioner.methods.autodist.strategy_file import parse_strategy
 from tofu.runtime.executor import Executor
 
 from .embedded import embedded

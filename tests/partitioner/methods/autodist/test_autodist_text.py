@@ -14,6 +14,7 @@ from tofu.partitioner.methods.autodist.builders import partitioned_ps
 from tofu.partitioner.methods.autodist.compiling import compile_strategy
 from tofu.partitioner.methods.autodist.strategy import AllReduce, Partition, Server, Synchronisation
 from tofu.partitioner.methods.autodist.strategy_file import read_strategy
+from tofu.partitioner.methods.synchronise import synchronise
 
 from .embedded import embedded
 
@@ -175,7 +176,16 @@ def served(text: str) -> str:
         (served("sync: true proxy: true"), "line 11: PSSynchronizer has an unknown field 'proxy'"),
         (served("sync: 1"), "line 11: sync is 1; it must be true or false"),
         (served("sync: true staleness: true"), "staleness is True; it must be a whole number"),
-        (bias("AllReduceSynchronizer { group: -1 }"), "line 11: group is -1; it must be 0 or larger"),
+        (
+            bias("AllReduceSynchronizer { group: -1 }"),
+            "line 11: group is -1; it must lie between 0 and 2147483647",
+        ),
+        (bias("AllReduceSynchronizer { group: 2147483648 }"), "line 11: group is 2147483648; it must lie"),
+        (bias(f"AllReduceSynchronizer {{ group: {'9' * 30} }}"), "line 11: 9+ is not a whole number"),
+        (bias("AllReduceSynchronizer { group: nan }"), "line 11: group is 'nan'; it must be a whole number"),
+        (bias("AllReduceSynchronizer < }"), "line 11: '}' is not expected"),
+        (REPLICAS + "}", "line 1: '}' is not expected"),
+        (REPLICAS + "\nnode_config {", "line 2: the end of the text is not expected"),
         (bias("AllReduceSynchronizer { group: 1.5 }"), "line 11: 1.5 is not a whole number"),
         (bias("AllReduceSynchronizer { group: 'a' }"), "group is 'a'; it must be a whole number"),
         (
@@ -198,6 +208,7 @@ def served(text: str) -> str:
         ),
         (bias(f'{PLAIN} partitioner: "x"'), "partitioner is 'x'; variable"),
         (bias(f'{PLAIN} partitioner: "9"'), "asks for 9 parts of dimension 0, which has 8 elements"),
+        (bias(f'{PLAIN} partitioner: "{"9" * 20}"'), f"line 11: partitioner asks for {'9' * 20} parts"),
         (bias(f'{PLAIN} partitioner: "0"'), "asks for 0 parts of dimension 0"),
         (bias(f'{PLAIN} partitioner: "2"'), "has 0 part_config for 2 parts of its partitioner"),
         (bias(f"part_config {{ {PLAIN} }} part_config {{ {PLAIN} }}"), "has 2 part_config for 1 parts"),
@@ -229,6 +240,15 @@ def test_what_has_no_counterpart_is_refused(tmp_path: Path, text: str, says: str
     with pytest.raises(PlanError, match=says) as caught:
         read_strategy(path, GRAPH, 3)
     assert str(caught.value).startswith(f"the strategy file {str(path)!r} cannot be used: ")
+
+
+def test_what_does_not_fit_the_graph_is_refused_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "strategy.pbtxt"
+    apart = 'PSSynchronizer { reduction_destination: "10.0.0.3:CPU:0" }'
+    path.write_text(OTHERS + node("fc_bias", apart) + REPLICAS, encoding="utf-8")
+    strategy = read_strategy(path, GRAPH, 4)
+    with pytest.raises(PlanError, match=r"strategy.pbtxt' cannot be used: line 9: .* but 3 are; leave out"):
+        synchronise(GRAPH, 4, strategy)
 
 
 def test_other_files_are_refused(tmp_path: Path) -> None:

@@ -217,7 +217,7 @@ def test_factors_of_all_time_steps_are_fetched() -> None:
     [
         ((AllReduce(two_level=True),), (), "all replicas are in one group"),
         ((AllReduce(order=(0, 1, 2)),), (), r"the order \[0, 1, 2\], but the replicas are \[0, 1, 2, 3\]"),
-        ((Server(0, via=(0,)),), ((0, 1), (2, 3)), "goes via 1 workers, but there are 2 groups"),
+        ((Server(0, via=(0,)),), ((0, 1), (2, 3)), "goes via 1 worker, but the replicas are in 2 groups"),
         ((Server(0, via=(0, 1)),), ((0, 1), (2, 3)), r"via worker 1, which is not in its group \[2, 3\]"),
         ((AllReduce(),), ((0, 1), (1, 2)), "has worker 1 twice"),
         ((AllReduce(),), ((0, 4),), "is on worker 4"),

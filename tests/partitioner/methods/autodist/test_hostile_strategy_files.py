@@ -10,6 +10,7 @@ import pytest
 from tofu.errors import PlanError
 from tofu.machines import load
 from tofu.partitioner.methods.autodist.strategy_file import read_strategy
+from tofu.partitioner.methods.synchronise import synchronise
 
 from .embedded import embedded
 
@@ -79,6 +80,15 @@ WHOLE = {
     "strategy: 1\nvariables: {null: {sync: all-reduce}}": (2, "the key None is not a string"),
     "strategy: .nan\nvariables: {}": (1, "is not a number that a file may contain"),
     "strategy: 1\nworkers: .inf\nvariables: {}": (2, "is not a number that a file may contain"),
+    "strategy: 1\nd: &d {sync: ps}\nvariables: {'*': {<<: *d}}": (3, "has an alias; write it out"),
+    "strategy: 1\nvariables: {'*': {sync: all-reduce, order: &o [*o]}}": (2, "has an alias"),
+    "strategy: 1\nshares: [.nan, 1, 1, 1]\nvariables: {}": (2, "is not a number that a file may contain"),
+    "strategy: 2024-01-01\nvariables: {}": (1, "strategy is .*date.* it must be an integer"),
+    "strategy: 1\nvariables: !!set {a, b}": (2, "variables is .*; it must be an object"),
+    "strategy: 1\nvariables: !!binary aGVsbG8=": (2, "variables is .*; it must be an object"),
+    "strategy: 1\nvariables: {[a]: {sync: all-reduce}}": (2, "is not a string; put it in quotes"),
+    "strategy: 1\nvariables: {'*': {sync: all-reduce}}\n---\nstrategy: 1": (3, "another document"),
+    'strategy: 1\nvariables:\n  "a\\e[31m": {sync: all-reduce}': (3, "'a.x1b.31m' matches no variable"),
     "strategy: [1\nvariables: {}": (2, "not valid YAML"),
     "strategy: 1\n\tvariables: {}": (2, "not valid YAML"),
     "strategy: 1\nvariables: {a: 'b": (2, "not valid YAML"),
@@ -112,6 +122,12 @@ TOP = {
     "replicas: [0, -1]": r"replicas\[1\] is -1; it must lie between",
     "replicas: [[0], [1.5]]": r"replicas\[1\]\[0\] is 1.5; it must be an integer",
     "replicas: [c0]": r"replicas\[0\] is 'c0', but machine 'm' has no such device; ",
+    "replicas: [[0], [1], [2], [3], []]": "replicas: a group of replicas has no workers; leave it out",
+    'shares: ["0.5", 0.5, 0, 0]': r'shares\[0\] is "0.5"; it must be a number',
+    f"shares: [0.5, 0.5, 1{'0' * 400}, 0]": r"shares\[2\] is too large for a number",
+    "shares: [-0.0, 0, 0, 0]": "shares are all 0; give a worker a part",
+    "updates: true": "updates is true; it must be a string",
+    "messages: [together]": "messages is a list; it must be a string",
     "replicas: [a0, 0]": "replicas: the list of replicas has worker 0 twice",
 }
 
@@ -141,7 +157,9 @@ WEIGHTS = {
     weights("{sync: ps, worker: 1, proxy: 'yes'}"): 'proxy is "yes"; it must be true or false',
     weights("{sync: ps, worker: 1, via: []}"): "via is empty; name workers, or leave it out",
     weights("{sync: ps, worker: 1, via: 0}"): "via is 0; it must be a list",
-    weights("{sync: ps, worker: 1, via: [0, 1]}"): "goes via 2 workers, but there are 1 groups",
+    weights(
+        "{sync: ps, worker: 1, via: [0, 1]}"
+    ): "goes via 2 workers, but the replicas are in 1 group; name a",
     weights("{sync: all-reduce, worker: 1}"): "unknown key 'worker'",
     weights("{sync: all-reduce, proxy: true}"): "unknown key 'proxy'",
     weights("{sync: all-reduce, group: -1}"): "group is -1; it must lie between",
@@ -156,6 +174,25 @@ WEIGHTS = {
     weights("{sync: all-reduce, tree: binary}"): "tree is 'binary'; write two-level, or leave it out",
     weights("{sync: all-reduce, tree: 2}"): "tree is 2; it must be a string",
     weights("{sync: all-reduce, factors: 1}"): "factors is 1; it must be true or false",
+    weights("{sync: true, worker: 1}"): "sync is true; write one of all-reduce, ps, or false",
+    weights("{sync: no}"): "lacks 'worker'",
+    weights("{sync: false, worker: 1, group: 2}"): "unknown key 'group'; its keys are sync, worker",
+    weights("{sync: all-reduce, group: true}"): "group is true; it must be an integer",
+    weights("{sync: ps, worker: 1, group: -3}"): "group is -3; it must lie between",
+    weights("{sync: ps, worker: 1:30}"): "worker is 90; it must lie between 0 and 3",
+    weights("{sync: ps, worker: 1e0}"): "worker is '1e0', but machine 'm' has no such device",
+    weights("{sync: ps, worker: 1, via: [[0]]}"): r"via\[0\] is a list; it must be an integer",
+    weights("{sync: all-reduce, encode: true}"): "encode is true; it must be an object",
+    weights("{sync: all-reduce, encode: int8}"): "encode.type is 'int8'; there are: float16, bfloat16",
+    weights(
+        "{sync: all-reduce, encode: {type: float16, feedback: 'no'}}"
+    ): 'feedback is "no"; it must be true',
+    weights("{sync: all-reduce, encode: {powersgd: 2, type: float16}}"): "encode has an unknown key 'type'",
+    weights("{sync: all-reduce, encode: {topk: 0}}"): "topk is 0; it must lie between",
+    weights("{sync: all-reduce, encode: {topk: 1.0}}"): "topk is 1.0; write a number of elements, or a share",
+    weights("{sync: all-reduce, delay: -1}"): "delay is -1; it must lie between 0 and 1024",
+    weights("{sync: all-reduce, delay: 1.0}"): "delay is 1.0; it must be an integer",
+    weights("{sync: all-reduce, factors: true, encode: bfloat16}"): "leave out 'factors' or 'encode'",
     weights("{sync: ps, workers: [0, 1]}"): "workers has 2 entries for 1 parts; write one for each",
     weights("{sync: ps, workers: 0}"): "workers is 0; it must be a list",
     weights("{sync: ps, workers: [9]}"): r"workers\[0\] is 9; it must lie between",
@@ -176,6 +213,10 @@ WEIGHTS = {
     cut("{axis: rows, parts: 2}"): 'axis is "rows"; it must be an integer',
     cut("{axis: 0, parts: 0}"): "parts is 0; it must lie between 1 and 12",
     cut("{axis: 0, parts: 13}"): "parts is 13; it must lie between 1 and 12",
+    cut("{axis: 0, parts: 2, axis: 1}"): "the key 'axis' occurs twice in one object; leave out one",
+    cut(f"{{axis: 1{'0' * 400}, parts: 2}}"): "axis is 1000+...; it must lie between 0 and 1",
+    cut("{axis: 0, parts: 9223372036854775808}"): "parts is 9223372036854775808; it must lie between",
+    cut("{axis: 0, bounds: [2, 6, 4]}"): r"the bounds \[2, 6, 4\] do not cut dimension 0",
     cut("{axis: 0, bounds: 4}"): "bounds is 4; it must be a list",
     cut("{axis: 0, bounds: [4, 4]}"): r"the bounds \[4, 4\] do not cut dimension 0 of 12; they must rise",
     cut("{axis: 0, bounds: [7, 3]}"): r"the bounds \[7, 3\] do not cut",
@@ -195,9 +236,17 @@ ELSEWHERE = {
     part("{sync: all-reduce, cut: {axis: 0, parts: 2}}"): (8, r"parts\[1\] has an unknown key 'cut'"),
     part("{sync: all-reduce}\n      - {sync: all-reduce}"): (6, "parts has 3 entries for 2 parts"),
     part("null"): (8, r"parts\[1\] is null; it must be an object"),
-    grouped("{sync: ps, worker: 0, via: [0]}"): (3, "goes via 1 workers, but there are 2 groups"),
+    grouped("{sync: ps, worker: 0, via: [0]}"): (
+        3,
+        "goes via 1 worker, but the replicas are in 2 groups; name a",
+    ),
     grouped("{sync: ps, worker: 0, via: [0, 1]}"): (3, r"via worker 1, which is not in its group \[2, 3\]"),
     grouped("{sync: ps, worker: 0, via: [0, 2], proxy: both}"): (3, 'proxy is "both"; it must be true'),
+    grouped("{sync: ps, worker: 1, via: [2, 0]}"): (3, r"via worker 2, which is not in its group \[0, 1\]"),
+    f"{HEAD}  fc_weight: {{sync: all-reduce, masked: true}}": (
+        4,
+        "so no sums are masked; leave out 'masked'",
+    ),
     f"{HEAD}  fc_weight:\n    sync: ps\n    worker: 5\n": (6, r"\['fc_weight'\].worker is 5"),
     f"{HEAD}  fc_weight:\n    sync: ps\n    worker: 1\n    size: 5\n": (7, "unknown key 'size'"),
     f"{HEAD}  fc_weight:\n    cut:\n      axis: 0\n      parts: 9\n": (7, "cut.parts is 9"),
@@ -232,6 +281,48 @@ def test_a_hostile_file_is_refused_with_its_line(tmp_path: Path, text: str, line
     assert message.startswith(f"the strategy file {str(path)!r} cannot be used: ")
     assert re.search(rf"\bline {line}\b", message), message
     assert len(message) < 700
+
+
+MORE = "so 999 of them cannot be exchanged; choose a share, or fewer"
+HALF = "{cut: {axis: 0, parts: 2}, parts: [{sync: all-reduce, tree: two-level}, {sync: all-reduce}]}"
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "says"),
+    [
+        (weights("{sync: all-reduce, encode: {topk: 999}}"), 4, MORE),
+        (weights("{sync: all-reduce, encode: {powersgd: 6}}"), 4, "its rank is at most 5, not 6; choose"),
+        (top("base: recursive2"), 1, "base: the base 'recursive2' is neither a plan file.*did you mean"),
+        (top("base: strategy.yaml"), 1, "base: the base '.*strategy.yaml' is neither a plan file"),
+        (
+            top("replicas: [0, 1, 2]").replace("reduce}", "reduce, encode: float16}"),
+            3,
+            "but 3 are; leave out",
+        ),
+        (
+            grouped("{sync: all-reduce, tree: two-level}").replace(", 3", ""),
+            3,
+            "two levels.* choose other gro",
+        ),
+        (grouped(HALF), 3, "in two levels in some parts, and at once in others; give all parts"),
+    ],
+)
+def test_what_does_not_fit_the_graph_is_refused_with_its_line(
+    tmp_path: Path, text: str, line: int, says: str
+) -> None:
+    path = tmp_path / "strategy.yaml"
+    path.write_text(text, encoding="utf-8")
+    strategy = read_strategy(path, GRAPH, WORKERS)
+    with pytest.raises(PlanError, match=says) as caught:
+        synchronise(GRAPH, WORKERS, strategy)
+    assert str(caught.value).startswith(f"the strategy file {str(path)!r} cannot be used: line {line}: ")
+
+
+def test_a_base_that_is_given_is_not_in_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "strategy.yaml"
+    path.write_text(top("base: recursive"), encoding="utf-8")
+    with pytest.raises(PlanError, match=r"^the base 'none' is neither"):
+        synchronise(GRAPH, WORKERS, read_strategy(path, GRAPH, WORKERS), "none")
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,8 @@ from tofu.partitioner.methods.autodist.strategy import (
     SyncStrategy,
     evenly,
 )
-from tofu.partitioner.methods.autodist.strategy_file import parse_strategy, strategy_document
+from tofu.partitioner.methods.autodist.strategy_document import strategy_document
+from tofu.partitioner.methods.autodist.strategy_file import parse_strategy
 from tofu.sync import rewrite
 
 from . import embedded as small

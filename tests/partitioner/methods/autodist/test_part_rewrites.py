@@ -23,7 +23,8 @@ from tofu.partitioner.methods.autodist.strategy import (
     SyncStrategy,
     evenly,
 )
-from tofu.partitioner.methods.autodist.strategy_file import parse_strategy, strategy_document
+from tofu.partitioner.methods.autodist.strategy_document import strategy_document
+from tofu.partitioner.methods.autodist.strategy_file import parse_strategy
 
 from .embedded import embedded
 from .recurrences import BATCHES, INPUTS, OUTPUTS, RATE, WEIGHT, Values, learned, linear, rounded

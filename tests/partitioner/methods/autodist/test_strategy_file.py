@@ -11,10 +11,10 @@ import tofu
 from tofu.errors import PlanError
 from tofu.partitioner.methods.autodist.builders import BUILDERS
 from tofu.partitioner.methods.autodist.strategy import AllReduce, Partition, Server, Synchronisation
+from tofu.partitioner.methods.autodist.strategy_document import strategy_document
 from tofu.partitioner.methods.autodist.strategy_file import (
     parse_strategy,
     read_strategy,
-    strategy_document,
 )
 
 from .embedded import embedded

@@ -17,7 +17,8 @@ from tofu.partitioner.methods.autodist.builders import all_reduce, ps
 from tofu.partitioner.methods.autodist.compiling import compile_strategy
 from tofu.partitioner.methods.autodist.merging import merge
 from tofu.partitioner.methods.autodist.strategy import Server, Synchronisation, SyncStrategy, evenly
-from tofu.partitioner.methods.autodist.strategy_file import parse_strategy, strategy_document
+from tofu.partitioner.methods.autodist.strategy_document import strategy_document
+from tofu.partitioner.methods.autodist.strategy_file import parse_strategy
 from tofu.programs.messages import messages
 from tofu.programs.process_messages import messages_of
 

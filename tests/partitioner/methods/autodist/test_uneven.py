@@ -14,7 +14,8 @@ from tofu.partitioner.methods.autodist.compiling import compile_strategy
 from tofu.partitioner.methods.autodist.gradient_groups import gradient_groups
 from tofu.partitioner.methods.autodist.merging import merge
 from tofu.partitioner.methods.autodist.strategy import SyncStrategy
-from tofu.partitioner.methods.autodist.strategy_file import parse_strategy, strategy_document
+from tofu.partitioner.methods.autodist.strategy_document import strategy_document
+from tofu.partitioner.methods.autodist.strategy_file import parse_strategy
 from tofu.partitioner.methods.autodist.uneven import share_bounds
 from tofu.programs.check_program import check_program
 from tofu.programs.program import Reduce
