@@ -176,6 +176,8 @@ def kl_divergence(call: AtenCall) -> TensorValue:
 def dropout(call: AtenCall) -> TensorValue | Sequence[TensorValue | None]:
     """Apply the library's dropout, whose random numbers are not PyTorch's."""
     data = call.tensor("input")
+    if "alpha" in call.target and call.get("train", True) and call.get("p", 0.5):
+        raise UnsupportedCallError(f"{call.target} in training, which draws what it puts in place")
     probability = call.get("p", 0.5)
     if not call.get("train", True) or not probability:
         found = data
@@ -215,5 +217,6 @@ CONVERTERS: Mapping[str, Converter] = {
     ),
     "dropout": dropout,
     "native_dropout": dropout,
+    **dict.fromkeys(("alpha_dropout", "feature_alpha_dropout"), dropout),
     "feature_dropout": feature_dropout,
 }

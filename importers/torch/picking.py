@@ -109,6 +109,7 @@ def _broadcast(left: Shape, right: Shape) -> Shape:
 def embedding(call: AtenCall) -> TensorValue:
     """Rows of a table. The row of padding gets no gradient."""
     weight, places = call.tensor("weight"), call.tensor("indices")
+    call.only(scale_grad_by_freq=False)
     rows, features = weight.shape
     padding = call.get("padding_idx", -1)
     if not places.rank:

@@ -9,9 +9,9 @@ from typing import Any
 from ...dataflow.naming import NameScope
 from ...dataflow.symbol import Symbol
 from ...dataflow.symbol.compose import apply, group, variable
-from ...errors import GraphError
+from ...errors import GraphError, TofuError
 from ...operators.operator import Operator
-from .call import AtenCall, AtenResult, TensorValue, UnsupportedCallError
+from .call import AtenCall, AtenResult, TensorValue, UnsupportedCallError, elementwise
 from .constants import Array, ModuleConstants, array_of, kind_of
 from .converter import Converter
 from .exporting import exported
@@ -30,6 +30,14 @@ ONLY_SHAPES = (
     "new_empty",
 )
 """Operators that read the shape of a tensor and nothing else."""
+
+CALLS_OF_ONE_GRAPH = (
+    "wrap_with_set_grad_enabled",
+    "wrap_with_autocast",
+    "tag_activation_checkpoint",
+    "invoke_subgraph",
+)
+"""Calls of a graph that computes what it would without the call."""
 
 SHOWN = 12
 """How many calls without a description an error lists."""
@@ -225,10 +233,8 @@ class _Reader:
         if getattr(node.target, "__name__", "") == "getitem":
             found = args[0][args[1]]
             return self.without_description(node) if found is None else found
-        nested = [each for each in args if isinstance(each, self.torch.fx.GraphModule)]
-        if nested:
-            place = next(number for number, each in enumerate(args) if each is nested[0])
-            return self.run(nested[0], args[place + 1 :])
+        if any(isinstance(each, self.torch.fx.GraphModule) for each in args):
+            return self.nested(node, args)
         inputs = [each for each in _flat((args, kwargs)) if isinstance(each, TensorValue)]
         random = self.torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
         if not inputs and not random:
@@ -243,11 +249,44 @@ class _Reader:
                 return node.target(self.torch.zeros(like.shape, dtype=like.dtype), *args[1:], **kwargs)
         return self.described(node, args, kwargs)
 
+    def nested(self, node: Any, args: Sequence[Any]) -> Any:
+        """Return the values of a call of graphs. Of two branches both are computed, and one is taken."""
+        target = str(node.target)
+        place = next(n for n, each in enumerate(args) if isinstance(each, self.torch.fx.GraphModule))
+        if target in CALLS_OF_ONE_GRAPH:
+            return self.run(args[place], args[place + 1 :])
+        if target != "cond":
+            raise GraphError(
+                f"{target} at {_path(node) or 'the module itself'} (node {node.name}) has no description; "
+                "write out its steps"
+            )
+        condition, left, right, operands = args
+        if not isinstance(condition, TensorValue):
+            return self.run(left if condition else right, operands)
+        branches = (self.run(graph, operands) for graph in (left, right))
+        call = AtenCall(
+            "cond", self.name(node, target), {}, tuple(self.results(node)), self.constants.tensor, self.unique
+        )
+        return [
+            elementwise(
+                call, "where({0} != 0, {1}, {2})", condition, *map(call.as_tensor, each),
+                shape=result.shape, kind=result.kind,
+            )
+            for *each, result in zip(*branches, call.results, strict=True)
+        ]  # fmt: skip
+
     def without_description(self, node: Any) -> TensorValue:
         """Note an output of a call that its description does not have, and return a stand-in for it."""
         maker, number = node.args
         place = _path(maker) or "the module itself"
-        self.missing.append(f"output {number} of {maker.target} at {place} (node {maker.name})")
+        why = f"output {number} of {maker.target}"
+        if "batch_norm" in why:
+            why = (
+                "running statistics after the first of several calls in training (call it once, on all rows)"
+            )
+        text = f"{why} at {place} (node {maker.name})"
+        if text not in self.missing:
+            self.missing.append(text)
         (result,) = self.results(node)
         symbol = variable(self.unique("missing"), result.shape or (1,))
         return TensorValue(symbol, result.shape, result.kind)
@@ -262,12 +301,13 @@ class _Reader:
             if converter is None:
                 raise UnsupportedCallError(target)
             found = converter(self.call(node, args, kwargs, results))
-        except UnsupportedCallError as error:
+        except TofuError as error:
             shapes = ", ".join(
                 str(list(each.shape)) for each in _flat((args, kwargs)) if isinstance(each, TensorValue)
             )
             place = _path(node) or "the module itself"
-            self.missing.append(f"{error} at {place} (node {node.name}, of {shapes or 'constants'})")
+            why = error if isinstance(error, UnsupportedCallError) else f"{target}: {_first_line(error)}"
+            self.missing.append(f"{why} at {place} (node {node.name}, of {shapes or 'constants'})")
             stand_ins = [variable(self.unique("missing"), result.shape or (1,)) for result in results]
             found = [TensorValue(s, r.shape, r.kind) for s, r in zip(stand_ins, results, strict=True)]
         several = isinstance(node.meta["val"], tuple | list)
@@ -327,6 +367,10 @@ class _Reader:
         )
 
 
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]
+
+
 def _first_names(module: Any) -> dict[str, str]:
     """Return for each name of a parameter or buffer the first name of the same tensor."""
     first: dict[int, str] = {}
@@ -356,10 +400,8 @@ def _is_running_statistic(node: Any) -> bool:
 
 
 def _needed(nodes: Sequence[Any], wanted: Sequence[str] | None) -> set[Any]:
-    """Return the nodes that the wanted outputs depend on."""
-    if wanted is None:
-        return set(nodes)
-    names = set(wanted)
+    """Return the nodes that the wanted outputs depend on, all outputs by default."""
+    names = {"output"} if wanted is None else set(wanted)
     needed: set[Any] = set()
     for node in reversed(nodes):
         if node.name in names or node in needed:
