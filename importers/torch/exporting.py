@@ -49,10 +49,11 @@ def _decomposed(program: Any, known: Callable[[str], bool]) -> Any:
         program = program.run_decompositions({})
     table = torch.export.default_decompositions()
     for _ in range(ROUNDS):
+        unknown = (each.target for each in changing_calls(program) if not known(str(each.target)))
         chosen = {
-            target: table[target]
-            for target in dict.fromkeys(call.target for call in changing_calls(program))
-            if not known(str(target)) and target in table
+            target: table[target] if target in table else target.decompose
+            for target in dict.fromkeys(unknown)
+            if target in table or target._can_decompose()
         }
         if not chosen:
             break

@@ -14,6 +14,8 @@ from .moves import selected
 
 def index_select(call: AtenCall) -> TensorValue:
     data, index = call.tensor("self"), call.tensor("index")
+    if not data.rank:
+        return data
     axis = call.axis("dim", data.rank)
     names = variables(data.rank)
     place = "index[0]" if not index.rank else f"index[{names[axis]}]"

@@ -12,7 +12,8 @@ from ...dataflow.symbol.compose import apply, group, variable
 from ...errors import GraphError, TofuError
 from ...operators.operator import Operator
 from .call import AtenCall, AtenResult, TensorValue, UnsupportedCallError, elementwise
-from .constants import Array, ModuleConstants, array_of, kind_of
+from .complexes import is_complex, of_complex
+from .constants import Array, ModuleConstants, array_of, kind_of, view_as_real
 from .converter import Converter
 from .exporting import exported
 from .installed import installed
@@ -154,6 +155,10 @@ class _Reader:
             value = node.meta.get("val")
             if not isinstance(value, self.torch.Tensor):
                 return value
+            if value.is_complex():
+                raise GraphError(
+                    f"input {node.name!r} is complex; give its parts, and use torch.view_as_complex"
+                )
             shape = self.checked(value.shape, node)
             symbol = variable(self.unique(node.name), shape or (1,))
             return TensorValue(symbol, shape, kind_of(value))
@@ -185,7 +190,8 @@ class _Reader:
             self.names[name] += 1
             fixed = target not in self.changing and not value.requires_grad
             rate = 0.0 if fixed else None
-            self.variables[name] = variable(name, shape or (1,), lr_mult=rate, wd_mult=1.0)
+            held = tuple(view_as_real(value).shape) or (1,)
+            self.variables[name] = variable(name, held, lr_mult=rate, wd_mult=1.0)
         return TensorValue(self.variables[name], shape, kind_of(value))
 
     def checked(self, shape: Sequence[Any], node: Any) -> tuple[int, ...]:
@@ -298,6 +304,8 @@ class _Reader:
         converter = _entry(self.table, target)
         found: Any = None
         try:
+            if any(map(is_complex, _flat((args, kwargs)))) or any(r.kind == "complex" for r in results):
+                converter = of_complex(target, converter)
             if converter is None:
                 raise UnsupportedCallError(target)
             found = converter(self.call(node, args, kwargs, results))
@@ -340,8 +348,6 @@ class _Reader:
         for each in value if isinstance(value, tuple | list) else [value]:
             if not isinstance(each, self.torch.Tensor):
                 raise GraphError(f"node {node.name!r} gives a {type(each).__name__}, which depends on data")
-            if each.is_complex():
-                self.missing.append(f"{node.target} of complex numbers (node {node.name})")
             yield AtenResult(self.checked(each.shape, node), kind_of(each))
 
     def result(self, outputs: Sequence[Any]) -> Symbol:

@@ -233,7 +233,7 @@ def embedding_bag(call: AtenCall) -> Sequence[TensorValue | None]:
     item = f"where({inside}, {row}, 0)" if inside else row
     total = f"Sum(lambda {binder}: {item})"
     if mode == 1:
-        number = f"Sum(lambda {binder}: where({inside}, 1, 0))" if inside else str(sizes[0])
+        number = f"Sum(lambda {binder}: where({inside}, 1, 0))" if inside else str(size)
         stages = [f"count = lambda b={bags}: {number}", f"total = lambda b={bags}, j: {total}"]
         text = f"lambda b={bags}, j: total[b, j] / maximum(count[b], 1)"
         return [call.described(tensors, text, stages=stages), None, None, None]
