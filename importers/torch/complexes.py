@@ -88,7 +88,7 @@ def _complex(held: TensorValue) -> TensorValue:
 
 
 def _part(call: AtenCall, value: Any, number: int) -> Any:
-    """Return the real or imaginary parts of complex numbers in an argument, and other arguments as they are."""
+    """Return the real or imaginary parts of complex numbers in an argument, and others as they are."""
     if isinstance(value, tuple | list):
         return [_part(call, each, number) for each in value]
     if not is_complex(value):

@@ -33,7 +33,8 @@ def view_as_real(tensor: Any) -> Any:
 def array_of(tensor: Any) -> Array:
     """Return a copy of a tensor as an array of float32, or of float64 if it is; at least one dimension.
 
-    Complex numbers have their parts in a last dimension. A tensor that repeats one element in memory of its size gives a read-only array of that kind.
+    Complex numbers have their parts in a last dimension. A tensor that repeats one element in memory of its
+    size gives a read-only array of that kind.
     """
     plain = tensor.detach().cpu()
     if plain.is_complex():

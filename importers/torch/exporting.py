@@ -49,12 +49,14 @@ def _decomposed(program: Any, known: Callable[[str], bool]) -> Any:
         program = program.run_decompositions({})
     table = torch.export.default_decompositions()
     for _ in range(ROUNDS):
-        unknown = (each.target for each in changing_calls(program) if not known(str(each.target)))
-        chosen = {
-            target: table[target] if target in table else target.decompose
-            for target in dict.fromkeys(unknown)
-            if target in table or target._can_decompose()
-        }
+        chosen = {}
+        for target in dict.fromkeys(each.target for each in changing_calls(program)):
+            if known(str(target)):
+                continue
+            if target in table:
+                chosen[target] = table[target]
+            elif target._can_decompose():
+                chosen[target] = target.decompose
         if not chosen:
             break
         program = program.run_decompositions(chosen)

@@ -31,7 +31,7 @@ class _Context:
 
 @contextmanager
 def watched(called: Any) -> Iterator[None]:
-    """Call `called` with the class and the arguments of each such function that runs, without PyTorch's own."""
+    """Call `called` with the class and the arguments of each such function that runs, but PyTorch's own."""
     torch = installed()
     plain = torch.autograd.Function.__dict__["apply"]
 
@@ -61,8 +61,8 @@ def require_derived(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any])
         inside.append(True)
         if not _is_derived(cls, given):
             raise GraphError(
-                f"{cls.__name__} has a backward pass of its own. Gradients are derived from its forward pass, "
-                "and the two were not found to agree; write it with detach, for example "
+                f"{cls.__name__} has a backward pass of its own. Gradients are derived from its forward "
+                "pass, and the two were not found to agree; write it with detach, for example "
                 "x + (x.round() - x).detach()"
             )
         inside.clear()
@@ -76,19 +76,22 @@ def _is_derived(cls: Any, given: Sequence[Any]) -> bool:
     torch = installed()
     own, plain = ([_leaf(each) for each in given] for _ in range(2))
     apart = cls.setup_context is not torch.autograd.Function.setup_context
+    forward = cls.forward if apart else lambda *each: cls.forward(_Context(), *each)
     found = _tensors(cls.apply(*own))
     try:
-        derived = _tensors(cls.forward(*plain) if apart else cls.forward(_Context(), *plain))
-    except RuntimeError:  # it overwrites tensors, for example, whose gradients PyTorch then cannot derive
+        _propagate(_tensors(torch.func.functionalize(forward)(*plain)), found)
+    except RuntimeError:  # PyTorch has no gradient of the forward pass
         return False
-    for number, (one, other) in enumerate(zip(found, derived, strict=True)):
-        if not one.requires_grad:
-            continue
-        direction = torch.randn_like(one)
-        for output in (one, other):
-            if output.requires_grad:
-                output.backward(direction, retain_graph=number + 1 < len(found))
     return all(_agree(one.grad, other.grad) for one, other in zip(own, plain, strict=True) if _is_leaf(one))
+
+
+def _propagate(derived: Sequence[Any], found: Sequence[Any]) -> None:
+    """Propagate the same gradients of the outputs to both sets of inputs."""
+    for number, (one, other) in enumerate(zip(found, derived, strict=True)):
+        direction = installed().randn_like(one)
+        for output in (one, other):
+            if one.requires_grad and output.requires_grad:
+                output.backward(direction, retain_graph=number + 1 < len(found))
 
 
 def _leaf(value: Any) -> Any:

@@ -18,6 +18,16 @@ from .converter import Converter
 from .exporting import exported
 from .installed import installed
 from .meta import with_stand_ins
+from .nodes import (
+    attribute_of,
+    first_line,
+    first_names,
+    flattened,
+    is_call,
+    is_running_statistic,
+    needed_for,
+    path_of,
+)
 from .table import CONVERTERS
 
 ONLY_SHAPES = (
@@ -100,7 +110,7 @@ class _Reader:
         self.signature = program.graph_signature
         self.names: Counter[str] = Counter()
         self.missing: list[str] = []
-        self.first_names = _first_names(module)
+        self.first_names = first_names(module)
         self.stored: dict[str, Any] = {}
         self.variables: dict[str, Symbol] = {}
         self.buffers: dict[int, str] = {}
@@ -129,10 +139,10 @@ class _Reader:
         """Raise GraphError for a buffer that outputs depend on, and that training changes in another way than
         batch normalisation does.
         """
-        needed, by_name = _needed(nodes, self.wanted()), {node.name: node for node in nodes}
+        needed, by_name = needed_for(nodes, self.wanted()), {node.name: node for node in nodes}
         changed = {target: by_name[name] for name, target in self.signature.buffers_to_mutate.items()}
         for spec, node in zip(self.signature.input_specs, placeholders, strict=True):
-            if node in needed and spec.target in changed and not _is_running_statistic(changed[spec.target]):
+            if node in needed and spec.target in changed and not is_running_statistic(changed[spec.target]):
                 raise GraphError(
                     f"buffer {spec.target!r} is changed in training by {changed[spec.target].name!r}, but "
                     "only the running statistics of batch normalisation are updated; read the module after "
@@ -216,16 +226,16 @@ class _Reader:
         nodes = list(graph_module.graph.nodes)
         values: dict[Any, Any] = {}
         inputs = iter(given)
-        needed = _needed(nodes, wanted)
+        needed = needed_for(nodes, wanted)
         if wanted is not None:
-            self.calls_in = Counter(_path(node) for node in nodes if node in needed and _is_call(node))
+            self.calls_in = Counter(path_of(node) for node in nodes if node in needed and is_call(node))
         by_name = {}
         for node in nodes:
             by_name[node.name] = node
             if node.op == "placeholder":
                 values[node] = next(inputs)
             elif node.op == "get_attr":
-                values[node] = _attribute(graph_module, node.target)
+                values[node] = attribute_of(graph_module, node.target)
             elif node.op == "call_function" and node in needed:
                 values[node] = self.value(node, values)
             elif node.op == "output" and wanted is None:
@@ -241,7 +251,7 @@ class _Reader:
             return self.without_description(node) if found is None else found
         if any(isinstance(each, self.torch.fx.GraphModule) for each in args):
             return self.nested(node, args)
-        inputs = [each for each in _flat((args, kwargs)) if isinstance(each, TensorValue)]
+        inputs = [each for each in flattened((args, kwargs)) if isinstance(each, TensorValue)]
         random = self.torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
         if not inputs and not random:
             with self.torch.no_grad():
@@ -263,7 +273,7 @@ class _Reader:
             return self.run(args[place], args[place + 1 :])
         if target != "cond":
             raise GraphError(
-                f"{target} at {_path(node) or 'the module itself'} (node {node.name}) has no description; "
+                f"{target} at {path_of(node) or 'the module itself'} (node {node.name}) has no description; "
                 "write out its steps"
             )
         condition, left, right, operands = args
@@ -284,7 +294,7 @@ class _Reader:
     def without_description(self, node: Any) -> TensorValue:
         """Note an output of a call that its description does not have, and return a stand-in for it."""
         maker, number = node.args
-        place = _path(maker) or "the module itself"
+        place = path_of(maker) or "the module itself"
         why = f"output {number} of {maker.target}"
         if "batch_norm" in why:
             why = (
@@ -304,17 +314,17 @@ class _Reader:
         converter = _entry(self.table, target)
         found: Any = None
         try:
-            if any(map(is_complex, _flat((args, kwargs)))) or any(r.kind == "complex" for r in results):
+            if any(map(is_complex, flattened((args, kwargs)))) or any(r.kind == "complex" for r in results):
                 converter = of_complex(target, converter)
             if converter is None:
                 raise UnsupportedCallError(target)
             found = converter(self.call(node, args, kwargs, results))
         except TofuError as error:
             shapes = ", ".join(
-                str(list(each.shape)) for each in _flat((args, kwargs)) if isinstance(each, TensorValue)
+                str(list(each.shape)) for each in flattened((args, kwargs)) if isinstance(each, TensorValue)
             )
-            place = _path(node) or "the module itself"
-            why = error if isinstance(error, UnsupportedCallError) else f"{target}: {_first_line(error)}"
+            place = path_of(node) or "the module itself"
+            why = error if isinstance(error, UnsupportedCallError) else f"{target}: {first_line(error)}"
             self.missing.append(f"{why} at {place} (node {node.name}, of {shapes or 'constants'})")
             stand_ins = [variable(self.unique("missing"), result.shape or (1,)) for result in results]
             found = [TensorValue(s, r.shape, r.kind) for s, r in zip(stand_ins, results, strict=True)]
@@ -337,7 +347,7 @@ class _Reader:
 
     def name(self, node: Any, target: str) -> str:
         """Return the module's name if it makes one call, or else with the operator's name."""
-        path = _path(node)
+        path = path_of(node)
         own = target.rpartition(".")[2].strip("_")
         if path and self.calls_in[path] == 1:
             return path
@@ -371,66 +381,3 @@ class _Reader:
             "  tofu.from_torch(module, example_inputs, converters={'aten.sinc.default': tofu.parse(\n"
             "      'def sinc(x): return lambda *i: where(x[*i] == 0, 1, sin(pi * x[*i]) / (pi * x[*i]))')})"
         )
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0]
-
-
-def _first_names(module: Any) -> dict[str, str]:
-    """Return for each name of a parameter or buffer the first name of the same tensor."""
-    first: dict[int, str] = {}
-    found = {}
-    named = (*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False))
-    for name, tensor in named:
-        found[name] = first.setdefault(id(tensor), name)
-    return found
-
-
-def _path(node: Any) -> str:
-    """Return the name of the innermost module that made a call."""
-    stack = node.meta.get("nn_module_stack") or {}
-    path: str = list(stack.values())[-1][0] if stack else ""
-    return path.removeprefix("L['self']").lstrip(".").replace("@", "_")
-
-
-def _is_call(node: Any) -> bool:
-    """Tell whether a node is a call of an operator on tensors."""
-    return node.op == "call_function" and hasattr(node.target, "_schema") and bool(node.all_input_nodes)
-
-
-def _is_running_statistic(node: Any) -> bool:
-    """Tell whether a node is what batch normalisation makes of its running mean or variance."""
-    made_by = node.args[0] if getattr(node.target, "__name__", "") == "getitem" else None
-    return "batch_norm" in str(getattr(made_by, "target", ""))
-
-
-def _needed(nodes: Sequence[Any], wanted: Sequence[str] | None) -> set[Any]:
-    """Return the nodes that the wanted outputs depend on, all outputs by default."""
-    names = {"output"} if wanted is None else set(wanted)
-    needed: set[Any] = set()
-    for node in reversed(nodes):
-        if node.name in names or node in needed:
-            needed.add(node)
-            needed.update(node.all_input_nodes)
-    return needed
-
-
-def _attribute(graph_module: Any, target: str) -> Any:
-    value = graph_module
-    for part in target.split("."):
-        value = getattr(value, part)
-    return value
-
-
-def _flat(value: Any) -> Iterator[Any]:
-    """Yield the values in nested lists, tuples and mappings."""
-    pending = [value]
-    while pending:
-        each = pending.pop()
-        if isinstance(each, Mapping):
-            pending.extend(each.values())
-        elif isinstance(each, tuple | list):
-            pending.extend(each)
-        else:
-            yield each

@@ -8,7 +8,8 @@ from math import prod
 from .call import AtenCall, TensorValue, at, bound, variables
 from .converter import Converter
 from .installed import installed
-from .moves import padded, viewed
+from .moves import viewed
+from .padding import padded
 from .space import batched, spread, unbatched, with_batch
 
 

@@ -17,6 +17,13 @@ pytestmark = pytest.mark.torch
 from .agreement import by_tofu, require_agreement  # noqa: E402
 from .test_aten import Function, between  # noqa: E402
 
+
+def _assigned(a: Any, b: Any) -> Any:
+    found = torch.zeros(3, 5, dtype=torch.cfloat)
+    found[:, 1:] = torch.complex(a, b)
+    return torch.view_as_real(found)
+
+
 CASES: dict[str, Callable[[Any, Any], Any]] = {
     "product": lambda a, b: (torch.complex(a, b) * torch.complex(b, -a)).real,
     "product with real numbers": lambda a, b: torch.view_as_real(torch.complex(a, b) * a),
@@ -35,9 +42,7 @@ CASES: dict[str, Callable[[Any, Any], Any]] = {
     "product of matrices": lambda a, b: torch.view_as_real(
         torch.einsum("bi,oi->bo", torch.complex(a, b), torch.complex(b, a))
     ),
-    "assigned": lambda a, b: torch.view_as_real(
-        torch.zeros(3, 5, dtype=torch.cfloat).slice_scatter(torch.complex(a, b), 1, 1, 5)
-    ),
+    "assigned": _assigned,
     "fft": lambda a, b: torch.view_as_real(torch.fft.fft(torch.complex(a, b), dim=0)),
     "fft of two dimensions": lambda a, b: torch.fft.fft2(a * b).real,
     "rfft": lambda a, b: torch.fft.rfft(a * b).abs(),
@@ -97,5 +102,5 @@ def test_complex_inputs_and_functions_are_refused_by_name() -> None:
 
     with pytest.raises(GraphError, match="input 'x' is complex; give its parts"):
         tofu.from_torch(Doubled(), (torch.ones(2, dtype=torch.cfloat),))
-    with pytest.raises(GraphError, match="aten.exp.default of complex numbers at the module itself"):
+    with pytest.raises(GraphError, match=r"aten\.exp\.default of complex numbers at the module itself"):
         tofu.from_torch(Grown(), (torch.ones(2),))
