@@ -150,7 +150,7 @@ WORDS = (
     "electra", "albert", "mpnet", "deberta", "deberta-v2", "mobilebert", "roformer", "convbert",
     "nystromformer", "layoutlm", "gpt_neo", "gpt_neox", "bloom", "mpt", "stablelm", "starcoder2", "olmo2",
     "phi3", "gemma2", "qwen3", "cohere", "granite", "nemotron", "glm", "modernbert", "persimmon", "biogpt",
-    "openai-gpt", "mamba", "xlnet",
+    "openai-gpt", "mamba", "xlnet", "fnet", "llama4_text",
 )  # fmt: skip
 """Further models of transformers that read words, by the types of their configurations."""
 

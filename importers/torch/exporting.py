@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import io
+import logging
 import os
 import sys
 import traceback
@@ -65,8 +66,8 @@ def _decomposed(program: Any, known: Callable[[str], bool]) -> Any:
 
 @contextmanager
 def _readable(module: Any) -> Iterator[None]:
-    """Raise GraphError for errors of PyTorch, which are of many kinds, with the line that led to them. The
-    graph that PyTorch prints then is left out.
+    """Raise GraphError for errors of PyTorch, which are of many kinds, with the line that led to them. What
+    PyTorch logs, and prints when it fails, is left out.
 
     Distributions do not look at their arguments meanwhile: a graph has no values.
     """
@@ -75,7 +76,7 @@ def _readable(module: Any) -> Iterator[None]:
     distribution.set_default_validate_args(False)
     printed = io.StringIO()
     try:
-        with redirect_stderr(printed):
+        with redirect_stderr(printed), _without_logs():
             yield
         sys.stderr.write(printed.getvalue())
     except Exception as error:
@@ -85,6 +86,24 @@ def _readable(module: Any) -> Iterator[None]:
         ) from error
     finally:
         distribution.set_default_validate_args(checks)
+
+
+@contextmanager
+def _without_logs() -> Iterator[None]:
+    """Keep PyTorch from logging."""
+    names = [name for name in logging.root.manager.loggerDict if name.partition(".")[0] == "torch"]
+    handlers = [handler for name in names for handler in logging.getLogger(name).handlers]
+    for handler in handlers:
+        handler.addFilter(_nothing)
+    try:
+        yield
+    finally:
+        for handler in handlers:
+            handler.removeFilter(_nothing)
+
+
+def _nothing(record: logging.LogRecord) -> bool:
+    return False
 
 
 def _line_of(error: Exception) -> str:
