@@ -112,7 +112,7 @@ def _by_parts(converter: Converter) -> Converter:
             results = tuple(dataclasses.replace(each, kind="float") for each in call.results)
             found = converter(dataclasses.replace(call, arguments=arguments, results=results))
             parts.append([found] if isinstance(found, TensorValue) else found)
-        return [_joined(call, *pair) for pair in zip(*parts, strict=True)]  # type: ignore[arg-type]
+        return [_joined(call, *pair) for pair in zip(*parts, strict=True)]
 
     return convert
 
