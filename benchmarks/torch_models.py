@@ -150,7 +150,7 @@ WORDS = (
     "electra", "albert", "mpnet", "deberta", "deberta-v2", "mobilebert", "roformer", "convbert",
     "nystromformer", "layoutlm", "gpt_neo", "gpt_neox", "bloom", "mpt", "stablelm", "starcoder2", "olmo2",
     "phi3", "gemma2", "qwen3", "cohere", "granite", "nemotron", "glm", "modernbert", "persimmon", "biogpt",
-    "openai-gpt", "mamba", "xlnet",
+    "openai-gpt", "mamba", "xlnet", "fnet", "llama4_text",
 )  # fmt: skip
 """Further models of transformers that read words, by the types of their configurations."""
 
@@ -247,8 +247,8 @@ def measure(build: Any, found: dict[str, Any]) -> None:
     start = time.process_time()
     symbol, parameters = tofu.from_torch(module, inputs)
     found |= {"read": True, "read_seconds": round(time.process_time() - start, 2)}
-    names = [name for name in symbol.list_arguments() if name not in parameters]
-    feeds = {n: np.asarray(each.numpy(), "float32") for n, each in zip(names, inputs, strict=True)}
+    arrays = {f"inputs_{number}": np.asarray(each.numpy(), "float32") for number, each in enumerate(inputs)}
+    feeds = {name: arrays[name] for name in symbol.list_arguments() if name not in parameters}
     shapes = {name: value.shape for name, value in feeds.items()}
     start = time.process_time()
     graph = tofu.training_graph(symbol, shapes, sgd(momentum=0, rescale=1.0))

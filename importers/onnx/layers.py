@@ -10,7 +10,7 @@ from .compose import apply, outputs, reshape
 from .elementwise import ADD, MUL, binary
 from .node import Adapter, OnnxNode
 from .operand import OnnxOperand, UnsupportedNodeError, constant
-from .windows import averaged, dilated, windows_of
+from .windows import averaged, dilated, places, windows_of, written_back
 
 LOWEST = float(np.finfo(np.float32).min)
 """Padding of a maximum; attributes are finite."""
@@ -115,15 +115,23 @@ def within(found: OnnxOperand, node: OnnxNode, before: Sequence[int]) -> OnnxOpe
 
 
 def pooled(node: OnnxNode) -> Sequence[OnnxOperand]:
+    """Pool, and tell where the maxima are if that is an output."""
+    kernel = node.integers("kernel_shape", None)
+    before, after = paddings(node, kernel)
+    found = _pooled(node, kernel, before, after)
+    if node.outputs == 1:
+        return [found]
+    windows = windows_of(node, kernel, before, after)
+    return [found, places(node[0], found, windows, bool(node.integer("storage_order", 0)))]
+
+
+def _pooled(
+    node: OnnxNode, kernel: Sequence[int], before: Sequence[int], after: Sequence[int]
+) -> OnnxOperand:
     """Add uneven padding before; then an average needs the number of elements that are not padding."""
     kind = "max" if node.kind == "MaxPool" else "avg"
-    if node.outputs > 1:
-        raise UnsupportedNodeError("MaxPool with output Indices")
-    kernel = node.integers("kernel_shape", None)
-    node.only(storage_order=0)
-    before, after = paddings(node, kernel)
     if max(node.integers("dilations", None, [1])) > 1:
-        return [dilated_pooling(node, kernel, before, after)]
+        return dilated_pooling(node, kernel, before, after)
     counts = kind == "max" or bool(node.integer("count_include_pad", 0))
     full = bool(node.integer("ceil_mode", 0))
     windows = {
@@ -133,13 +141,30 @@ def pooled(node: OnnxNode) -> Sequence[OnnxOperand]:
     }
     if before == after:
         found = apply("Pooling", node[0], pool_type=kind, pad=before, count_include_pad=counts, **windows)
-        return [within(found, node, before) if full else found]
+        return within(found, node, before) if full else found
     data = surrounded(node[0], before, after, LOWEST if kind == "max" else 0.0)
     if counts:
-        return [apply("Pooling", data, pool_type=kind, **windows)]
+        return apply("Pooling", data, pool_type=kind, **windows)
     inside = surrounded(apply("ones_like", node[0]), before, after)
     total, count = (apply("Pooling", each, pool_type="sum", **windows) for each in (data, inside))
-    return [apply("_div", total, count)]
+    return apply("_div", total, count)
+
+
+def unpooled(node: OnnxNode) -> Sequence[OnnxOperand]:
+    """Write maxima back; a larger shape that is asked for has zeros behind."""
+    data, kernel = node[0], node.integers("kernel_shape", None)
+    rank = len(kernel)
+    strides, pads = node.integers("strides", None, [1] * rank), node.integers("pads", None, [0] * 2 * rank)
+    space = [
+        (count - 1) * stride + size - pads[d] - pads[d + rank]
+        for d, (count, stride, size) in enumerate(zip(data.shape[2:], strides, kernel, strict=True))
+    ]
+    found = written_back(data, node[1], space)
+    wanted = node.value(2).tolist()[2:] if node.has(2) else space
+    more = [extent - own for extent, own in zip(wanted, space, strict=True)]
+    if min(more) < 0:
+        raise UnsupportedNodeError(f"MaxUnpool of {data.shape} to {tuple(wanted)}")
+    return [surrounded(found, [0] * rank, more)]
 
 
 def dilated_pooling(
@@ -267,6 +292,7 @@ ADAPTERS: Mapping[str, Adapter] = {
     "ConvTranspose": transposed_convolution,
     "MaxPool": pooled,
     "AveragePool": pooled,
+    "MaxUnpool": unpooled,
     "LpPool": power_pooled,
     "GlobalMaxPool": pooled_everywhere,
     "GlobalAveragePool": pooled_everywhere,

@@ -16,7 +16,7 @@ from ...errors import OperatorError
 from ...operators.declare import operator_of
 from ...operators.operator import Operator
 
-Kind = Literal["float", "int", "bool"]
+Kind = Literal["float", "int", "bool", "complex"]
 
 
 class UnsupportedCallError(OperatorError):

@@ -11,23 +11,34 @@ import numpy.typing as npt
 
 from ...dataflow.symbol.compose import variable
 from .call import Kind, TensorValue
+from .installed import installed
 
 Array = npt.NDArray[Any]
 
 
 def kind_of(tensor: Any) -> Kind:
     """Return the kind of a tensor's elements."""
+    if tensor.is_complex():
+        return "complex"
     if tensor.is_floating_point():
         return "float"
     return "bool" if str(tensor.dtype) == "torch.bool" else "int"
 
 
+def view_as_real(tensor: Any) -> Any:
+    """Return the parts of complex numbers in a last dimension of two, and other tensors as they are."""
+    return installed().view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor
+
+
 def array_of(tensor: Any) -> Array:
     """Return a copy of a tensor as an array of float32, or of float64 if it is; at least one dimension.
 
-    A tensor that repeats one element in memory of its size gives a read-only array of that kind.
+    Complex numbers have their parts in a last dimension. A tensor that repeats one element in memory of its
+    size gives a read-only array of that kind.
     """
     plain = tensor.detach().cpu()
+    if plain.is_complex():
+        plain = view_as_real(plain)
     if plain.numel() > 1 and not any(plain.stride()):
         return np.broadcast_to(array_of(plain[(0,) * plain.dim()])[0], tuple(plain.shape))
     wanted = np.float64 if str(plain.dtype) == "torch.float64" else np.float32

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import inf
+from math import inf, prod
 
 from .call import AtenCall, TensorValue, UnsupportedCallError, at, bound, stretched, variables
 from .converter import Converter
+from .moves import viewed
 
 SMALLER = {1.0: ("Sum", "abs({0} - {1})"), 2.0: ("Sum", "square({0} - {1})"), inf: ("Max", "abs({0} - {1})")}
 """By the power of a norm, the reduction and the term of its distances."""
@@ -86,8 +87,13 @@ def cumulative_log_sum(call: AtenCall) -> TensorValue:
 
 
 def order_statistic(call: AtenCall) -> Sequence[TensorValue]:
-    """Return the k-th smallest element along a dimension, and its place; a median is the lower of two."""
+    """Return the k-th smallest element along a dimension, and its place; a median is the lower of two.
+
+    A median without a dimension is that of all elements, and has no place.
+    """
     data = call.tensor("self")
+    if len(call.results) == 1 or not data.rank:
+        data = viewed(call, data, (prod(data.shape),), "row")
     axis, keeps = call.axis("dim", data.rank, -1), call.get("keepdim", False)
     number = call.get("k", (data.shape[axis] + 1) // 2)
     parts = call.apply("topk", data, axis=axis, k=number, ret_typ="both", is_ascend=True, step="sorted")
@@ -97,7 +103,7 @@ def order_statistic(call: AtenCall) -> Sequence[TensorValue]:
     shape = [extent for d, extent in enumerate(data.shape) if d != axis]
     binders = bound(names, call.result.shape) if keeps else bound(kept, shape)
     found = []
-    for symbol, result in zip(parts, call.results, strict=True):
+    for symbol, result in zip(parts, call.results, strict=False):
         part = TensorValue(symbol, (*data.shape[:axis], number, *data.shape[axis + 1 :]), result.kind)
         text = f"lambda {binders}: {at('data', indices)}"
         found.append(call.described({"data": part}, text, shape=result.shape, kind=result.kind))

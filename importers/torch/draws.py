@@ -24,8 +24,16 @@ def bernoulli(call: AtenCall) -> TensorValue:
     return elementwise(call, "where({0} < {1}, 1, 0)", drawn, chance)
 
 
+def uniform(call: AtenCall) -> TensorValue:
+    """Return numbers of an interval."""
+    shape, low, high = call.result.shape, call.get("from", 0), call.get("to", 1)
+    drawn = TensorValue(call.apply("random_uniform", shape=shape or (1,), step="drawn"), shape, "float")
+    return elementwise(call, "{1} + {0} * {2}", drawn, low, high - low)
+
+
 CONVERTERS: Mapping[str, Converter] = {
     **dict.fromkeys(("rand", "rand_like"), _drawn("random_uniform")),
     **dict.fromkeys(("randn", "randn_like"), _drawn("random_normal")),
     "bernoulli": bernoulli,
+    "uniform": uniform,
 }

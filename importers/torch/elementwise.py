@@ -13,6 +13,7 @@ UNARY: Mapping[str, str] = {
     "neg": "-{0}",
     "exp": "exp({0})",
     "expm1": "expm1({0})",
+    "exp2": "2 ** {0}",
     "log": "log({0})",
     "log1p": "log1p({0})",
     "log2": "log2({0})",
@@ -50,7 +51,6 @@ UNARY: Mapping[str, str] = {
     "tanhshrink": "{0} - tanh({0})",
     "floor": "floor({0})",
     "ceil": "ceil({0})",
-    "round": "round({0})",
     "trunc": "trunc({0})",
     "sign": "sign({0})",
     "sgn": "sign({0})",
@@ -58,6 +58,7 @@ UNARY: Mapping[str, str] = {
     "rad2deg": "{0} * 57.29577951308232",
     "deg2rad": "{0} * 0.017453292519943295",
     "logical_not": "where({0} == 0, 1, 0)",
+    "signbit": "where({0} < 0, 1, 0)",
     "isnan": "where({0} != {0}, 1, 0)",
     "isinf": "where(abs({0}) == inf, 1, 0)",
     "isfinite": "where(abs({0}) < inf, 1, 0)",
@@ -71,6 +72,9 @@ BINARY: Mapping[str, str] = {
     "fmin": "minimum({0}, {1})",
     "atan2": "arctan2({0}, {1})",
     "hypot": "hypot({0}, {1})",
+    "copysign": "where({1} < 0, -abs({0}), abs({0}))",
+    "ldexp": "{0} * 2 ** {1}",
+    "xlogy": "{0} * log(where({0} == 0 and {1} <= 0, 1, {1}))",
     "remainder": "{0} % {1}",
     "floor_divide": "floor({0} / {1})",
     "fmod": "{0} - {1} * trunc({0} / {1})",
@@ -190,16 +194,34 @@ def random_leaky_relu(call: AtenCall) -> Sequence[TensorValue | None]:
 def prelu(call: AtenCall) -> TensorValue:
     """One slope, or one for each channel."""
     data, weight = call.tensor("self"), call.tensor("weight")
-    shape = (weight.shape[0], *(1,) * (data.rank - 2)) if weight.shape and data.rank > 1 else weight.shape
+    shape = (weight.shape[0], *(1,) * (data.rank - 2)) if weight.shape and data.rank > 1 else ()
     if weight.shape != shape:
         weight = viewed(call, weight, shape, "slopes")
     return elementwise(call, "where({0} > 0, {0}, {1} * {0})", data, weight)
 
 
+LINEAR = 17
+"""From here on softplus is linear in float32."""
+
+
 def softplus(call: AtenCall) -> TensorValue:
-    """PyTorch is linear above a threshold, where the difference is below the rounding of float32."""
-    beta = call.get("beta", 1)
-    return elementwise(call, "softplus({0} * {1}) / {1}", call.operand("self"), beta)
+    """PyTorch is linear above a threshold."""
+    beta, above = call.get("beta", 1), call.get("threshold", 20)
+    body = "softplus({0} * {1}) / {1}"
+    if above >= LINEAR:
+        return elementwise(call, body, call.operand("self"), beta)
+    return elementwise(
+        call, f"where({{0}} * {{1}} > {{2}}, {{0}}, {body})", call.operand("self"), beta, above
+    )
+
+
+def rounded(call: AtenCall) -> TensorValue:
+    """Return the nearest whole numbers, or those of a number of decimals."""
+    decimals = call.get("decimals", 0)
+    if not decimals:
+        return elementwise(call, "round({0})", call.operand("self"))
+    body = "round({0} * {1}) / {1}" if decimals > 0 else "round({0} / {1}) * {1}"
+    return elementwise(call, body, call.operand("self"), 10.0 ** abs(decimals))
 
 
 def hardtanh(call: AtenCall) -> TensorValue:
@@ -305,6 +327,7 @@ CONVERTERS: Mapping[str, Converter] = {
     "prelu": prelu,
     "_prelu_kernel": prelu,
     "softplus": softplus,
+    "round": rounded,
     "hardtanh": hardtanh,
     "threshold": threshold,
     "hardshrink": hardshrink,

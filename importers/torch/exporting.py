@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import importlib
+import io
+import logging
+import os
+import sys
+import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, redirect_stderr
 from typing import Any
 
 from ...errors import GraphError
 from .installed import installed
+from .own_backward import require_derived, watched
 
 ROUNDS = 8
 """Decompositions may need each other; no operator takes more rounds."""
@@ -23,29 +31,90 @@ def exported(module: Any, inputs: Any, known: Callable[[str], bool]) -> Any:
         hint = "; give program.module()" if isinstance(module, torch.export.ExportedProgram) else ""
         raise GraphError(f"expected a torch.nn.Module, found a value of {type(module).__name__}{hint}")
     args, kwargs = _arguments(inputs)
+    own: list[str] = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        try:
+        with _readable(module), watched(lambda cls, _: own.append(cls.__name__)):
             program = torch.export.export(module, args, kwargs)
-        except Exception as error:  # PyTorch raises errors of many kinds
-            raise GraphError(
-                f"torch.export cannot read {type(module).__name__}: {_first_lines(error)}\n"
-                "Shapes and branches must not depend on data; torch.export.export shows the whole message"
-            ) from error
-        _detach_code_without_gradients(program.graph_module)
-        if any(_changes_in_place(call.target) for call in every_call(program.graph_module)):
-            program = program.run_decompositions({})
-        table = torch.export.default_decompositions()
-        for _ in range(ROUNDS):
-            chosen = {
-                target: table[target]
-                for target in dict.fromkeys(call.target for call in changing_calls(program))
-                if not known(str(target)) and target in table
-            }
-            if not chosen:
-                break
-            program = program.run_decompositions(chosen)
+        if own and not any(parameter.is_meta for parameter in module.parameters()):
+            require_derived(module, args, kwargs)
+        with _readable(module):
+            return _decomposed(program, known)
+
+
+def _decomposed(program: Any, known: Callable[[str], bool]) -> Any:
+    """Return a program whose operators are known, as far as PyTorch can decompose others."""
+    torch = installed()
+    _detach_code_without_gradients(program.graph_module)
+    if any(_changes_in_place(call.target) for call in every_call(program.graph_module)):
+        program = program.run_decompositions({})
+    table = torch.export.default_decompositions()
+    for _ in range(ROUNDS):
+        chosen = {}
+        for target in dict.fromkeys(each.target for each in changing_calls(program)):
+            if known(str(target)):
+                continue
+            if target in table:
+                chosen[target] = table[target]
+            elif target._can_decompose():
+                chosen[target] = target.decompose
+        if not chosen:
+            break
+        program = program.run_decompositions(chosen)
     return program
+
+
+@contextmanager
+def _readable(module: Any) -> Iterator[None]:
+    """Raise GraphError for errors of PyTorch, which are of many kinds, with the line that led to them. What
+    PyTorch logs, and prints when it fails, is left out.
+
+    Distributions do not look at their arguments meanwhile: a graph has no values.
+    """
+    distribution = importlib.import_module("torch.distributions").Distribution
+    checks = distribution._validate_args
+    distribution.set_default_validate_args(False)
+    printed = io.StringIO()
+    try:
+        with redirect_stderr(printed), _without_logs():
+            yield
+        sys.stderr.write(printed.getvalue())
+    except Exception as error:
+        raise GraphError(
+            f"torch.export cannot read {type(module).__name__}: {_first_lines(error)}{_line_of(error)}\n"
+            "Shapes and branches must not depend on data; torch.export.export shows the whole message"
+        ) from error
+    finally:
+        distribution.set_default_validate_args(checks)
+
+
+@contextmanager
+def _without_logs() -> Iterator[None]:
+    """Keep PyTorch from logging."""
+    names = [name for name in logging.root.manager.loggerDict if name.partition(".")[0] == "torch"]
+    handlers = [handler for name in names for handler in logging.getLogger(name).handlers]
+    for handler in handlers:
+        handler.addFilter(_nothing)
+    try:
+        yield
+    finally:
+        for handler in handlers:
+            handler.removeFilter(_nothing)
+
+
+def _nothing(record: logging.LogRecord) -> bool:
+    return False
+
+
+def _line_of(error: Exception) -> str:
+    """Return the last line outside of PyTorch that was running."""
+    inside = os.path.dirname(installed().__file__)
+    frames = traceback.extract_tb(error.__traceback__)
+    outside = [each for each in frames if not each.filename.startswith((inside, os.path.dirname(__file__)))]
+    if not outside:
+        return ""
+    frame = outside[-1]
+    return f"\nat {frame.filename}, line {frame.lineno}: {frame.line}"
 
 
 def _detach_code_without_gradients(graph_module: Any) -> None:

@@ -173,9 +173,36 @@ def kl_divergence(call: AtenCall) -> TensorValue:
     return _weighted(call, body, data, target)
 
 
+def multilabel_margin(call: AtenCall) -> TensorValue | Sequence[TensorValue | None]:
+    """Compare the score of each label of a sample with those of all other classes. Labels end at a -1."""
+    data, target = call.tensor("self"), call.tensor("target")
+    rows = ["n"] if data.rank > 1 else []
+    classes, outer, where = data.shape[-1], bound(rows), (*rows, "j")
+    label, is_label = at("target", where), at("is_label", where)
+    stages = [
+        f"is_label = lambda {', '.join([*rows, f'j={classes}'])}: "
+        f"Min(lambda k: where(k > j or {at('target', [*rows, 'k'])} >= 0, 1, 0))",
+        f"named = lambda {', '.join([*rows, f'i={classes}'])}: "
+        f"Max(lambda j: where({is_label} != 0 and {label} == i, 1, 0))",
+    ]
+    score, other = at("data", [*rows, f"maximum({label}, 0)"]), at("data", [*rows, "i"])
+    term = f"where({is_label} != 0 and {at('named', [*rows, 'i'])} == 0, relu(1 - {score} + {other}), 0)"
+    loss = call.described(
+        {"data": data, "target": target},
+        f"lambda {outer}: Sum(lambda j={classes}, i={classes}: {term}) / {classes}",
+        stages=stages,
+        shape=data.shape[:-1],
+        step=_step(call, "terms"),
+    )
+    found = reduced(call, loss)
+    return found if len(call.results) == 1 else (found, None)
+
+
 def dropout(call: AtenCall) -> TensorValue | Sequence[TensorValue | None]:
     """Apply the library's dropout, whose random numbers are not PyTorch's."""
     data = call.tensor("input")
+    if "alpha" in call.target and call.get("train", True) and call.get("p", 0.5):
+        raise UnsupportedCallError(f"{call.target} in training, which draws what it puts in place")
     probability = call.get("p", 0.5)
     if not call.get("train", True) or not probability:
         found = data
@@ -209,11 +236,13 @@ CONVERTERS: Mapping[str, Converter] = {
     "binary_cross_entropy_with_logits": binary_cross_entropy_with_logits,
     "kl_div": kl_divergence,
     "cross_entropy_loss": cross_entropy,
+    **dict.fromkeys(("multilabel_margin_loss", "multilabel_margin_loss_forward"), multilabel_margin),
     **dict.fromkeys(
         ("nll_loss", "nll_loss_nd", "nll_loss2d", "nll_loss_forward", "nll_loss2d_forward"),
         negative_log_likelihood,
     ),
     "dropout": dropout,
     "native_dropout": dropout,
+    **dict.fromkeys(("alpha_dropout", "feature_alpha_dropout"), dropout),
     "feature_dropout": feature_dropout,
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import prod
 
 from ...analyzer.indices.region import Shape
 from ...operators.library.reshape import reshaped
@@ -57,9 +58,8 @@ def transpose(call: AtenCall) -> TensorValue:
     """Exchange two dimensions; without dimensions, those of a matrix."""
     data = call.tensor("self")
     order = list(range(data.rank))
-    first, second = (
-        (0, 1) if not call.has("dim0") else (call.axis("dim0", data.rank), call.axis("dim1", data.rank))
-    )
+    keys = ("axis0", "axis1") if call.has("axis0") else ("dim0", "dim1")
+    first, second = (call.axis(key, data.rank, number) for number, key in enumerate(keys))
     if data.rank > 1:
         order[first], order[second] = order[second], order[first]
     return permuted(call, data, order)
@@ -101,8 +101,8 @@ def repeat_interleave(call: AtenCall) -> TensorValue:
     if not isinstance(count, int):
         raise UnsupportedCallError(f"{call.target} with a tensor of counts")
     if not call.has("dim"):
-        raise UnsupportedCallError(f"{call.target} without a dimension")
-    names, axis = variables(data.rank), call.axis("dim", data.rank)
+        data = viewed(call, data, (prod(data.shape),), "row")
+    names, axis = variables(data.rank), call.axis("dim", data.rank, 0)
     indices = [f"{name} // {count}" if d == axis else name for d, name in enumerate(names)]
     return call.described({"data": data}, f"lambda {bound(names, call.result.shape)}: {at('data', indices)}")
 
@@ -213,59 +213,23 @@ def flip(call: AtenCall) -> TensorValue:
 
 
 def roll(call: AtenCall) -> TensorValue:
-    """Move elements along dimensions; those that leave at one end come in at the other."""
-    data = call.tensor("self")
-    if not call.has("dims") or not call.get("dims"):
-        raise UnsupportedCallError(f"{call.target} without dims")
-    shifts = {axis % data.rank: s for axis, s in zip(call.get("dims"), call.get("shifts"), strict=True)}
+    """Move elements along dimensions; those that leave at one end come in at the other. Without dimensions
+    they move along all, in row-major order.
+    """
+    data, axes = call.tensor("self"), call.get("dims") or [0]
+    if not call.get("dims"):
+        data = viewed(call, data, (prod(data.shape),), "row")
+    shifts = {axis % data.rank: s for axis, s in zip(axes, call.get("shifts"), strict=True)}
     names = variables(data.rank)
     indices = [
         f"({name} + {-shifts[d] % data.shape[d]}) % {data.shape[d]}" if d in shifts else name
         for d, name in enumerate(names)
     ]
-    return call.described({"data": data}, f"lambda {bound(names, data.shape)}: {at('data', indices)}")
-
-
-def _bent(mode: str, place: str, extent: int) -> str:
-    """Return the index inside the tensor that padding reads at a place that may be outside."""
-    if mode == "replicate":
-        return f"minimum(maximum({place}, 0), {extent - 1})"
-    if mode == "circular":
-        return f"({place} + {extent}) % {extent}"
-    return f"{extent - 1} - abs({extent - 1} - abs({place}))"
-
-
-def padded(
-    call: AtenCall, data: TensorValue, pads: Sequence[int], mode: str, value: float, step: str = ""
-) -> TensorValue:
-    """Pad dimensions, the last one first: before and after it. Negative padding cuts."""
-    names = variables(data.rank)
-    before, after = [0] * data.rank, [0] * data.rank
-    for pair in range(len(pads) // 2):
-        before[-1 - pair], after[-1 - pair] = pads[2 * pair], pads[2 * pair + 1]
-    shape = tuple(extent + b + a for extent, b, a in zip(data.shape, before, after, strict=True))
-    if shape == data.shape and not any(before):
-        return data
-    places = [name if not b else f"{name} - {b}" for name, b in zip(names, before, strict=True)]
-    if mode != "constant":
-        places = [
-            _bent(mode, place, extent) if b or a else place
-            for place, extent, b, a in zip(places, data.shape, before, after, strict=True)
-        ]
-    element = at("data", places)
-    if mode == "constant" and any(p > 0 for p in pads):
-        element = f"pad({element}, {literal(value)})"
-    text = f"lambda {bound(names, shape)}: {element}"
-    return call.described({"data": data}, text, shape=shape, kind=data.kind, step=step)
-
-
-def pad(call: AtenCall) -> TensorValue:
-    mode = {"pad": call.get("mode", "constant"), "constant_pad_nd": "constant"}.get(call.target[5:], "")
-    mode = mode or call.target[5:].partition("_")[0].replace("reflection", "reflect").replace(
-        "replication", "replicate"
+    text = f"lambda {bound(names, data.shape)}: {at('data', indices)}"
+    moved = call.described(
+        {"data": data}, text, shape=data.shape, step="moved" if not call.get("dims") else ""
     )
-    pads = call.get("pad", call.get("padding"))
-    return padded(call, call.tensor("self"), pads, mode, call.get("value", 0))
+    return viewed(call, moved, call.result.shape)
 
 
 def _triangle(comparison: str) -> Converter:
@@ -358,10 +322,10 @@ VIEWS = (
 CONVERTERS: Mapping[str, Converter] = {
     **dict.fromkeys(VIEWS, view),
     "permute": permute,
-    "transpose": transpose,
+    **dict.fromkeys(("transpose", "swapaxes", "swapdims"), transpose),
     "t": transpose,
     "numpy_T": transpose,
-    "movedim": move_dimension,
+    **dict.fromkeys(("movedim", "moveaxis"), move_dimension),
     "expand": expand,
     "expand_as": expand,
     "broadcast_to": expand,
@@ -381,9 +345,6 @@ CONVERTERS: Mapping[str, Converter] = {
     "stack": stack,
     "flip": flip,
     "roll": roll,
-    "pad": pad,
-    "constant_pad_nd": pad,
-    **dict.fromkeys((f"{kind}_pad{d}d" for kind in ("reflection", "replication") for d in (1, 2, 3)), pad),
     "tril": _triangle("<="),
     "triu": _triangle(">="),
     "diagonal": diagonal,

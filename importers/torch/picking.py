@@ -14,6 +14,8 @@ from .moves import selected
 
 def index_select(call: AtenCall) -> TensorValue:
     data, index = call.tensor("self"), call.tensor("index")
+    if not data.rank:
+        return data
     axis = call.axis("dim", data.rank)
     names = variables(data.rank)
     place = "index[0]" if not index.rank else f"index[{names[axis]}]"
@@ -109,6 +111,7 @@ def _broadcast(left: Shape, right: Shape) -> Shape:
 def embedding(call: AtenCall) -> TensorValue:
     """Rows of a table. The row of padding gets no gradient."""
     weight, places = call.tensor("weight"), call.tensor("indices")
+    call.only(scale_grad_by_freq=False)
     rows, features = weight.shape
     padding = call.get("padding_idx", -1)
     if not places.rank:

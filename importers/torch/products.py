@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import sqrt
+from math import inf, sqrt
 
 from .call import (
     AtenCall,
@@ -83,11 +83,16 @@ def matmul(call: AtenCall) -> TensorValue:
 
 
 def added_product(call: AtenCall) -> TensorValue:
-    """Return a product, scaled, plus a tensor that is broadcast, scaled too."""
+    """Return a product, scaled, plus a tensor that is broadcast, scaled too. `addbmm` adds up a batch."""
     keys = next(
         pair for pair in (("mat1", "mat2"), ("batch1", "batch2"), ("mat", "vec")) if call.has(pair[0])
     )
-    product = multiplied(call, call.tensor(keys[0]), call.tensor(keys[1]), "product")
+    left, right = call.tensor(keys[0]), call.tensor(keys[1])
+    if call.target == "aten.addbmm":
+        text = "lambda m, n: Sum(lambda b, k: left[b, m, k] * right[b, k, n])"
+        product = call.described({"left": left, "right": right}, text, step="product")
+    else:
+        product = multiplied(call, left, right, "product")
     beta, alpha = call.get("beta", 1), call.get("alpha", 1)
     parts = [
         f"{literal(beta)} * {{1}}" if beta != 1 else "{1}",
@@ -121,33 +126,35 @@ def attention(call: AtenCall) -> TensorValue:
     """Scores, a softmax over them and a sum of values, each an operation that is split by itself."""
     query, key, value = (call.tensor(name) for name in ("query", "key", "value"))
     probability = call.get("dropout_p", 0.0)
-    batch = variables(query.rank - 2)
+    batch = variables(len(call.result.shape) - 2)
     factor = call.get("scale", 1 / sqrt(query.shape[-1]))
-    common = (*query.shape[:-1], key.shape[-2])
-    keys = _grouped(batch, query, key)
+    common = (*call.result.shape[:-1], key.shape[-2])
+    queries, keys, values = (_grouped(call, batch, each) for each in (query, key, value))
     scores = call.described(
         {"query": query, "key": key},
         f"lambda {bound([*batch, 'm', 'n'])}: {literal(factor)} * "
-        f"Sum(lambda k: {at('query', [*batch, 'm', 'k'])} * {at('key', [*keys, 'n', 'k'])})",
+        f"Sum(lambda k: {at('query', [*queries, 'm', 'k'])} * {at('key', [*keys, 'n', 'k'])})",
         shape=common,
         step="scores",
     )
-    scores = _masked(call, scores)
+    scores, rows = _masked(call, scores)
     weights = call.library("softmax", scores, axis=len(common) - 1, shape=common, step="softmax")
     if probability:
         weights = call.library("Dropout", weights, p=probability, shape=common, step="dropout")
-    values = _grouped(batch, query, value)
-    return call.described(
+    found = call.described(
         {"weights": weights, "value": value},
         f"lambda {bound([*batch, 'm', 'j'])}: "
         f"Sum(lambda n: {at('weights', [*batch, 'm', 'n'])} * {at('value', [*values, 'n', 'j'])})",
+        step="values" if rows else "",
     )
+    return elementwise(call, "where({1} != 0, {0}, 0)", found, rows) if rows else found
 
 
-def _grouped(batch: list[str], query: TensorValue, other: TensorValue) -> list[str]:
+def _grouped(call: AtenCall, batch: list[str], other: TensorValue) -> list[str]:
     """Return indices of the batch dimensions; a head of keys may serve several heads of queries."""
     indices = []
-    for name, extent, own in zip(batch, query.shape, other.shape, strict=False):
+    missing = len(batch) + 2 - other.rank
+    for name, extent, own in zip(batch[missing:], call.result.shape[missing:], other.shape, strict=False):
         if own == extent:
             indices.append(name)
         elif own == 1:
@@ -157,23 +164,48 @@ def _grouped(batch: list[str], query: TensorValue, other: TensorValue) -> list[s
     return indices
 
 
-def _masked(call: AtenCall, scores: TensorValue) -> TensorValue:
+def _masked(call: AtenCall, scores: TensorValue) -> tuple[TensorValue, TensorValue | None]:
+    """Return the scores that a mask leaves, and which of its rows leave any if some may not: the results of
+    the others are zero.
+    """
     if call.get("is_causal", False):
         names = variables(scores.rank)
         text = f"lambda {bound(names)}: where({names[-1]} <= {names[-2]}, {at('scores', names)}, -inf)"
-        return call.described({"scores": scores}, text, shape=scores.shape, step="mask")
+        return call.described({"scores": scores}, text, shape=scores.shape, step="mask"), None
     if not call.has("attn_mask"):
-        return scores
+        return scores, None
     mask: Operand = call.operand("attn_mask")
     boolean = mask.kind == "bool" if isinstance(mask, TensorValue) else isinstance(mask, bool)
-    body = "where({1} != 0, {0}, -inf)" if boolean else "{0} + {1}"
-    return elementwise(call, body, scores, mask, shape=scores.shape, step="mask")
+    left = "{} != 0" if boolean else "{} > -inf"
+    rows = _rows_left(call, left)
+    if rows is None:
+        body = "where({1} != 0, {0}, -inf)" if boolean else "{0} + {1}"
+        return elementwise(call, body, scores, mask, shape=scores.shape, step="mask"), None
+    body = "where({1} != 0 or {2} == 0, {0}, -inf)" if boolean else "{0} + where({2} != 0, {1}, 0)"
+    return elementwise(call, body, scores, mask, rows, shape=scores.shape, step="mask"), rows
+
+
+def _rows_left(call: AtenCall, left: str) -> TensorValue | None:
+    """Return which rows of the mask leave anything; nothing if all rows of a constant mask do."""
+    given = call.arguments["attn_mask"]
+    if not isinstance(given, TensorValue):
+        kept = (given if "bool" in str(given.dtype) else given > -inf).any(-1, keepdim=True)
+        return None if bool(kept.all()) else call.constant(kept)
+    names = variables(given.rank)
+    found = f"Max(lambda {names[-1]}: where({left.format(at('mask', names))}, 1, 0))"
+    return call.described(
+        {"mask": given},
+        f"lambda {', '.join([*names[:-1], 'one=1'])}: {found}",
+        shape=(*given.shape[:-1], 1),
+        kind="bool",
+        step="rows",
+    )
 
 
 CONVERTERS: Mapping[str, Converter] = {
     "linear": linear,
     **dict.fromkeys(("matmul", "mm", "bmm", "mv", "dot"), matmul),
-    **dict.fromkeys(("addmm", "baddbmm", "addmv"), added_product),
+    **dict.fromkeys(("addmm", "baddbmm", "addbmm", "addmv"), added_product),
     "bilinear": bilinear,
     "outer": outer,
     "scaled_dot_product_attention": attention,

@@ -9,14 +9,25 @@ from typing import Any
 from ...dataflow.naming import NameScope
 from ...dataflow.symbol import Symbol
 from ...dataflow.symbol.compose import apply, group, variable
-from ...errors import GraphError
+from ...errors import GraphError, TofuError
 from ...operators.operator import Operator
-from .call import AtenCall, AtenResult, TensorValue, UnsupportedCallError
-from .constants import Array, ModuleConstants, array_of, kind_of
+from .call import AtenCall, AtenResult, TensorValue, UnsupportedCallError, elementwise
+from .complexes import is_complex, of_complex
+from .constants import Array, ModuleConstants, array_of, kind_of, view_as_real
 from .converter import Converter
 from .exporting import exported
 from .installed import installed
 from .meta import with_stand_ins
+from .nodes import (
+    attribute_of,
+    first_line,
+    first_names,
+    flattened,
+    is_call,
+    is_running_statistic,
+    needed_for,
+    path_of,
+)
 from .table import CONVERTERS
 
 ONLY_SHAPES = (
@@ -30,6 +41,14 @@ ONLY_SHAPES = (
     "new_empty",
 )
 """Operators that read the shape of a tensor and nothing else."""
+
+CALLS_OF_ONE_GRAPH = (
+    "wrap_with_set_grad_enabled",
+    "wrap_with_autocast",
+    "tag_activation_checkpoint",
+    "invoke_subgraph",
+)
+"""Calls of a graph that computes what it would without the call."""
 
 SHOWN = 12
 """How many calls without a description an error lists."""
@@ -91,7 +110,7 @@ class _Reader:
         self.signature = program.graph_signature
         self.names: Counter[str] = Counter()
         self.missing: list[str] = []
-        self.first_names = _first_names(module)
+        self.first_names = first_names(module)
         self.stored: dict[str, Any] = {}
         self.variables: dict[str, Symbol] = {}
         self.buffers: dict[int, str] = {}
@@ -120,10 +139,10 @@ class _Reader:
         """Raise GraphError for a buffer that outputs depend on, and that training changes in another way than
         batch normalisation does.
         """
-        needed, by_name = _needed(nodes, self.wanted()), {node.name: node for node in nodes}
+        needed, by_name = needed_for(nodes, self.wanted()), {node.name: node for node in nodes}
         changed = {target: by_name[name] for name, target in self.signature.buffers_to_mutate.items()}
         for spec, node in zip(self.signature.input_specs, placeholders, strict=True):
-            if node in needed and spec.target in changed and not _is_running_statistic(changed[spec.target]):
+            if node in needed and spec.target in changed and not is_running_statistic(changed[spec.target]):
                 raise GraphError(
                     f"buffer {spec.target!r} is changed in training by {changed[spec.target].name!r}, but "
                     "only the running statistics of batch normalisation are updated; read the module after "
@@ -146,6 +165,10 @@ class _Reader:
             value = node.meta.get("val")
             if not isinstance(value, self.torch.Tensor):
                 return value
+            if value.is_complex():
+                raise GraphError(
+                    f"input {node.name!r} is complex; give its parts, and use torch.view_as_complex"
+                )
             shape = self.checked(value.shape, node)
             symbol = variable(self.unique(node.name), shape or (1,))
             return TensorValue(symbol, shape, kind_of(value))
@@ -177,7 +200,8 @@ class _Reader:
             self.names[name] += 1
             fixed = target not in self.changing and not value.requires_grad
             rate = 0.0 if fixed else None
-            self.variables[name] = variable(name, shape or (1,), lr_mult=rate, wd_mult=1.0)
+            held = tuple(view_as_real(value).shape) or (1,)
+            self.variables[name] = variable(name, held, lr_mult=rate, wd_mult=1.0)
         return TensorValue(self.variables[name], shape, kind_of(value))
 
     def checked(self, shape: Sequence[Any], node: Any) -> tuple[int, ...]:
@@ -202,16 +226,16 @@ class _Reader:
         nodes = list(graph_module.graph.nodes)
         values: dict[Any, Any] = {}
         inputs = iter(given)
-        needed = _needed(nodes, wanted)
+        needed = needed_for(nodes, wanted)
         if wanted is not None:
-            self.calls_in = Counter(_path(node) for node in nodes if node in needed and _is_call(node))
+            self.calls_in = Counter(path_of(node) for node in nodes if node in needed and is_call(node))
         by_name = {}
         for node in nodes:
             by_name[node.name] = node
             if node.op == "placeholder":
                 values[node] = next(inputs)
             elif node.op == "get_attr":
-                values[node] = _attribute(graph_module, node.target)
+                values[node] = attribute_of(graph_module, node.target)
             elif node.op == "call_function" and node in needed:
                 values[node] = self.value(node, values)
             elif node.op == "output" and wanted is None:
@@ -225,11 +249,9 @@ class _Reader:
         if getattr(node.target, "__name__", "") == "getitem":
             found = args[0][args[1]]
             return self.without_description(node) if found is None else found
-        nested = [each for each in args if isinstance(each, self.torch.fx.GraphModule)]
-        if nested:
-            place = next(number for number, each in enumerate(args) if each is nested[0])
-            return self.run(nested[0], args[place + 1 :])
-        inputs = [each for each in _flat((args, kwargs)) if isinstance(each, TensorValue)]
+        if any(isinstance(each, self.torch.fx.GraphModule) for each in args):
+            return self.nested(node, args)
+        inputs = [each for each in flattened((args, kwargs)) if isinstance(each, TensorValue)]
         random = self.torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
         if not inputs and not random:
             with self.torch.no_grad():
@@ -243,11 +265,44 @@ class _Reader:
                 return node.target(self.torch.zeros(like.shape, dtype=like.dtype), *args[1:], **kwargs)
         return self.described(node, args, kwargs)
 
+    def nested(self, node: Any, args: Sequence[Any]) -> Any:
+        """Return the values of a call of graphs. Of two branches both are computed, and one is taken."""
+        target = str(node.target)
+        place = next(n for n, each in enumerate(args) if isinstance(each, self.torch.fx.GraphModule))
+        if target in CALLS_OF_ONE_GRAPH:
+            return self.run(args[place], args[place + 1 :])
+        if target != "cond":
+            raise GraphError(
+                f"{target} at {path_of(node) or 'the module itself'} (node {node.name}) has no description; "
+                "write out its steps"
+            )
+        condition, left, right, operands = args
+        if not isinstance(condition, TensorValue):
+            return self.run(left if condition else right, operands)
+        branches = (self.run(graph, operands) for graph in (left, right))
+        call = AtenCall(
+            "cond", self.name(node, target), {}, tuple(self.results(node)), self.constants.tensor, self.unique
+        )
+        return [
+            elementwise(
+                call, "where({0} != 0, {1}, {2})", condition, *map(call.as_tensor, each),
+                shape=result.shape, kind=result.kind,
+            )
+            for *each, result in zip(*branches, call.results, strict=True)
+        ]  # fmt: skip
+
     def without_description(self, node: Any) -> TensorValue:
         """Note an output of a call that its description does not have, and return a stand-in for it."""
         maker, number = node.args
-        place = _path(maker) or "the module itself"
-        self.missing.append(f"output {number} of {maker.target} at {place} (node {maker.name})")
+        place = path_of(maker) or "the module itself"
+        why = f"output {number} of {maker.target}"
+        if "batch_norm" in why:
+            why = (
+                "running statistics after the first of several calls in training (call it once, on all rows)"
+            )
+        text = f"{why} at {place} (node {maker.name})"
+        if text not in self.missing:
+            self.missing.append(text)
         (result,) = self.results(node)
         symbol = variable(self.unique("missing"), result.shape or (1,))
         return TensorValue(symbol, result.shape, result.kind)
@@ -259,15 +314,18 @@ class _Reader:
         converter = _entry(self.table, target)
         found: Any = None
         try:
+            if any(map(is_complex, flattened((args, kwargs)))) or any(r.kind == "complex" for r in results):
+                converter = of_complex(target, converter)
             if converter is None:
                 raise UnsupportedCallError(target)
             found = converter(self.call(node, args, kwargs, results))
-        except UnsupportedCallError as error:
+        except TofuError as error:
             shapes = ", ".join(
-                str(list(each.shape)) for each in _flat((args, kwargs)) if isinstance(each, TensorValue)
+                str(list(each.shape)) for each in flattened((args, kwargs)) if isinstance(each, TensorValue)
             )
-            place = _path(node) or "the module itself"
-            self.missing.append(f"{error} at {place} (node {node.name}, of {shapes or 'constants'})")
+            place = path_of(node) or "the module itself"
+            why = error if isinstance(error, UnsupportedCallError) else f"{target}: {first_line(error)}"
+            self.missing.append(f"{why} at {place} (node {node.name}, of {shapes or 'constants'})")
             stand_ins = [variable(self.unique("missing"), result.shape or (1,)) for result in results]
             found = [TensorValue(s, r.shape, r.kind) for s, r in zip(stand_ins, results, strict=True)]
         several = isinstance(node.meta["val"], tuple | list)
@@ -289,7 +347,7 @@ class _Reader:
 
     def name(self, node: Any, target: str) -> str:
         """Return the module's name if it makes one call, or else with the operator's name."""
-        path = _path(node)
+        path = path_of(node)
         own = target.rpartition(".")[2].strip("_")
         if path and self.calls_in[path] == 1:
             return path
@@ -300,8 +358,6 @@ class _Reader:
         for each in value if isinstance(value, tuple | list) else [value]:
             if not isinstance(each, self.torch.Tensor):
                 raise GraphError(f"node {node.name!r} gives a {type(each).__name__}, which depends on data")
-            if each.is_complex():
-                self.missing.append(f"{node.target} of complex numbers (node {node.name})")
             yield AtenResult(self.checked(each.shape, node), kind_of(each))
 
     def result(self, outputs: Sequence[Any]) -> Symbol:
@@ -325,64 +381,3 @@ class _Reader:
             "  tofu.from_torch(module, example_inputs, converters={'aten.sinc.default': tofu.parse(\n"
             "      'def sinc(x): return lambda *i: where(x[*i] == 0, 1, sin(pi * x[*i]) / (pi * x[*i]))')})"
         )
-
-
-def _first_names(module: Any) -> dict[str, str]:
-    """Return for each name of a parameter or buffer the first name of the same tensor."""
-    first: dict[int, str] = {}
-    found = {}
-    named = (*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False))
-    for name, tensor in named:
-        found[name] = first.setdefault(id(tensor), name)
-    return found
-
-
-def _path(node: Any) -> str:
-    """Return the name of the innermost module that made a call."""
-    stack = node.meta.get("nn_module_stack") or {}
-    path: str = list(stack.values())[-1][0] if stack else ""
-    return path.removeprefix("L['self']").lstrip(".").replace("@", "_")
-
-
-def _is_call(node: Any) -> bool:
-    """Tell whether a node is a call of an operator on tensors."""
-    return node.op == "call_function" and hasattr(node.target, "_schema") and bool(node.all_input_nodes)
-
-
-def _is_running_statistic(node: Any) -> bool:
-    """Tell whether a node is what batch normalisation makes of its running mean or variance."""
-    made_by = node.args[0] if getattr(node.target, "__name__", "") == "getitem" else None
-    return "batch_norm" in str(getattr(made_by, "target", ""))
-
-
-def _needed(nodes: Sequence[Any], wanted: Sequence[str] | None) -> set[Any]:
-    """Return the nodes that the wanted outputs depend on."""
-    if wanted is None:
-        return set(nodes)
-    names = set(wanted)
-    needed: set[Any] = set()
-    for node in reversed(nodes):
-        if node.name in names or node in needed:
-            needed.add(node)
-            needed.update(node.all_input_nodes)
-    return needed
-
-
-def _attribute(graph_module: Any, target: str) -> Any:
-    value = graph_module
-    for part in target.split("."):
-        value = getattr(value, part)
-    return value
-
-
-def _flat(value: Any) -> Iterator[Any]:
-    """Yield the values in nested lists, tuples and mappings."""
-    pending = [value]
-    while pending:
-        each = pending.pop()
-        if isinstance(each, Mapping):
-            pending.extend(each.values())
-        elif isinstance(each, tuple | list):
-            pending.extend(each)
-        else:
-            yield each

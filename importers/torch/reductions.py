@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import prod
+from math import inf, prod
 
-from .call import AtenCall, TensorValue, UnsupportedCallError, at, bound, elementwise, variables
+from .call import AtenCall, TensorValue, at, bound, elementwise, literal, variables
 from .converter import Converter
+
+NONZERO = "where({} != 0, 1, 0)"
 
 
 class Reduced:
@@ -70,11 +72,16 @@ def _moments(call: AtenCall, *, root: bool = False) -> tuple[TensorValue, Tensor
     result = f"lambda {names.binders}: {squares}"
     if root:
         stages.append(f"var = lambda {names.stage_binders}: {squares}")
-        result = f"lambda {names.binders}: sqrt({names.stage('var')})"
+        result = f"lambda {names.binders}: {_root(names.stage('var'))}"
     spread = call.described({"data": data}, result, stages=stages)
     if len(call.results) == 1:
         return spread, spread
     return spread, call.described({"data": data}, f"lambda {names.binders}: {average}", step="mean")
+
+
+def _root(total: str, root: str = "sqrt({})") -> str:
+    """Return the root of a total. That of zero has no gradient, as in PyTorch."""
+    return f"where({total} == 0, 0, {root.format(f'where({total} == 0, 1, {total})')})"
 
 
 def variance(call: AtenCall) -> TensorValue:
@@ -110,6 +117,8 @@ def _place(call: AtenCall, reducer: str, step: str = "") -> TensorValue:
     """Return the first place of the extreme value along a dimension, or in row-major order."""
     data = call.tensor("self")
     axes = call.axes("dim", data.rank)
+    if not data.rank:
+        return call.described({"data": data}, "lambda one: 0 * data[one]", shape=(), kind="int", step=step)
     names = Reduced(call, data, axes)
     order = " + ".join(
         f"i{axis} * {prod(data.shape[other] for other in axes if other > axis)}" for axis in axes
@@ -145,21 +154,28 @@ def _top(call: AtenCall, data: TensorValue, names: Reduced) -> TensorValue:
     return call.described({"data": data}, body, shape=(), step="max")
 
 
+NORMS = {
+    0.0: ("Sum", NONZERO),
+    1.0: ("Sum", "abs({})"),
+    inf: ("Max", "abs({})"),
+    -inf: ("Min", "abs({})"),
+}
+"""By the order of a norm that is a reduction, the reduction and what is reduced."""
+
+
 def norm(call: AtenCall) -> TensorValue:
-    """Return sums of absolute values, or roots of sums of squares."""
-    data = call.tensor("self")
-    order = call.get("ord", call.get("p", 2))
+    """Return the norm of any order of vectors. Where it is zero, so is its gradient."""
+    data, order = call.tensor("self"), float(call.get("ord", call.get("p", 2)))
     names = Reduced(call, data, call.axes("dim", data.rank))
-    if order == 1:
-        return call.described(
-            {"data": data}, f"lambda {names.binders}: Sum(lambda {names.inner}: abs({names.all}))"
-        )
-    if order != 2:
-        raise UnsupportedCallError(f"{call.target} of order {order}")
-    stage = f"squares = lambda {names.stage_binders}: Sum(lambda {names.inner}: square({names.all}))"
-    return call.described(
-        {"data": data}, f"lambda {names.binders}: sqrt({names.stage('squares')})", stages=[stage]
-    )
+    if order in NORMS:
+        reducer, item = NORMS[order]
+        body = f"{reducer}(lambda {names.inner}: {item.format(names.all)})"
+        return call.described({"data": data}, f"lambda {names.binders}: {body}")
+    item = f"square({names.all})" if order == 2 else f"abs({names.all}) ** {literal(order)}"
+    stage = f"total = lambda {names.stage_binders}: Sum(lambda {names.inner}: {item})"
+    total = names.stage("total")
+    body = _root(total, "sqrt({})" if order == 2 else f"{{}} ** {literal(1 / order)}")
+    return call.described({"data": data}, f"lambda {names.binders}: {body}", stages=[stage])
 
 
 def _cumulative(reducer: str, neutral: str) -> Converter:
@@ -180,7 +196,7 @@ def _cumulative(reducer: str, neutral: str) -> Converter:
 def _softmax(operator: str) -> Converter:
     def convert(call: AtenCall) -> TensorValue:
         data = call.tensor("self")
-        return call.library(operator, data, axis=call.axis("dim", data.rank)) if data.rank else data
+        return call.library(operator, data, axis=call.axis("dim", data.rank))
 
     return convert
 
@@ -193,7 +209,7 @@ def top(call: AtenCall) -> Sequence[TensorValue]:
         "topk",
         data,
         axis=axis,
-        k=call.get("k", data.shape[axis]),
+        k=call.get("k"),
         ret_typ="both",
         is_ascend=not call.get("largest", True),
     )
@@ -203,8 +219,8 @@ def top(call: AtenCall) -> Sequence[TensorValue]:
 def sort(call: AtenCall) -> Sequence[TensorValue]:
     data = call.tensor("self")
     axis = call.axis("dim", data.rank, -1)
-    ascending = not call.get("descending", False)
-    both = call.apply("topk", data, axis=axis, k=data.shape[axis], ret_typ="both", is_ascend=ascending)
+    ascending, count = not call.get("descending", False), (data.shape or (1,))[axis]
+    both = call.apply("topk", data, axis=axis, k=count, ret_typ="both", is_ascend=ascending)
     return [TensorValue(part, r.shape, r.kind) for part, r in zip(both, call.results, strict=True)]
 
 
@@ -214,11 +230,9 @@ def argsort(call: AtenCall) -> TensorValue:
     return call.library("argsort", data, axis=call.axis("dim", data.rank, -1), is_ascend=ascending)
 
 
-NONZERO = "where({} != 0, 1, 0)"
-
 CONVERTERS: Mapping[str, Converter] = {
     "sum": _reduction("Sum"),
-    "nansum": _reduction("Sum"),
+    "nansum": _reduction("Sum", "where({0} == {0}, {0}, 0)"),
     "prod": _reduction("Prod"),
     "amax": _reduction("Max"),
     "amin": _reduction("Min"),

@@ -204,24 +204,22 @@ def copied(call: AtenCall) -> TensorValue:
 
 def embedding_bag(call: AtenCall) -> Sequence[TensorValue | None]:
     """Reduce the rows of a table that each bag names. Bags of equal size read their own places alone."""
+    call.only(scale_grad_by_freq=False)
     weight, places = call.tensor("weight"), call.tensor("indices")
-    ends = call.arguments["offsets"]
-    if isinstance(ends, TensorValue):
-        raise UnsupportedCallError(f"{call.target} with offsets that depend on data")
-    starts = [int(each) for each in ends]
-    count = places.shape[0]
-    starts = starts if call.get("include_last_offset", False) else [*starts, count]
-    sizes = [after - start for start, after in pairwise(starts)]
-    if min(sizes) < 1:
-        raise UnsupportedCallError(f"{call.target} with an empty bag")
-    tensors = {"weight": weight, "data": places}
-    if len(set(sizes)) == 1:
-        place, inside, binder = f"b * {sizes[0]} + k", "", f"k={sizes[0]}"
+    ends, count = call.arguments["offsets"], places.shape[0]
+    last, tensors = call.get("include_last_offset", False), {"weight": weight, "data": places}
+    bags = ends.shape[0] - last
+    size = None if isinstance(ends, TensorValue) else _common_size(ends.tolist(), count, last)
+    if size:
+        place, inside, binder = f"b * {size} + k", "", f"k={size}"
     else:
-        tensors["starts"], tensors["ends"] = (
-            call.constant(ends.new_tensor(x)) for x in (starts[:-1], starts[1:])
+        tensors["starts"] = call.as_tensor(ends)
+        end = (
+            "starts[b + 1]"
+            if last
+            else f"where(b + 1 == {bags}, {count}, starts[minimum(b + 1, {bags - 1})])"
         )
-        place, inside, binder = "k", "k >= starts[b] and k < ends[b]", f"k={count}"
+        place, inside, binder = "k", f"k >= starts[b] and k < {end}", f"k={count}"
     padding = call.get("padding_idx", -1)
     if padding >= 0:
         inside = " and ".join(filter(None, (inside, f"data[{place}] != {padding}")))
@@ -231,22 +229,29 @@ def embedding_bag(call: AtenCall) -> Sequence[TensorValue | None]:
         tensors["scale"] = call.tensor("per_sample_weights")
         row = f"{row} * scale[{place}]"
     if mode == 2:
-        return [_greatest(call, tensors, (len(sizes), binder, place, inside)), None, None, None]
+        return [_greatest(call, tensors, (bags, binder, place, inside)), None, None, None]
     item = f"where({inside}, {row}, 0)" if inside else row
     total = f"Sum(lambda {binder}: {item})"
-    bags = len(sizes)
     if mode == 1:
-        number = f"Sum(lambda {binder}: where({inside}, 1, 0))" if inside else str(sizes[0])
+        number = f"Sum(lambda {binder}: where({inside}, 1, 0))" if inside else str(size)
         stages = [f"count = lambda b={bags}: {number}", f"total = lambda b={bags}, j: {total}"]
         text = f"lambda b={bags}, j: total[b, j] / maximum(count[b], 1)"
         return [call.described(tensors, text, stages=stages), None, None, None]
     return [call.described(tensors, f"lambda b={bags}, j: {total}"), None, None, None]
 
 
+def _common_size(starts: Sequence[int], count: int, last: bool) -> int | None:
+    """Return how many places each bag has, None if they differ."""
+    sizes = {after - start for start, after in pairwise(starts if last else [*starts, count])}
+    return sizes.pop() if len(sizes) == 1 else None
+
+
 def _greatest(
     call: AtenCall, tensors: Mapping[str, TensorValue], bag: tuple[int, str, str, str]
 ) -> TensorValue:
-    """Return the greatest elements of bags. The gradient is that of the first of equal ones."""
+    """Return the greatest elements of bags, zero for those without any. The gradient is that of the first of
+    equal ones.
+    """
     bags, binder, place, inside = bag
     row = f"weight[data[{place}], j]"
     item = f"where({inside}, {row}, -inf)" if inside else row
@@ -256,7 +261,10 @@ def _greatest(
         f"top = lambda b={bags}, j: Max(lambda {binder}: {item})",
         f"first = lambda b={bags}, j: Min(lambda {binder}: where({found}, {place}, {last}))",
     ]
-    return call.described(tensors, f"lambda b={bags}, j: weight[data[first[b, j]], j]", stages=stages)
+    found = "weight[data[first[b, j]], j]"
+    if inside:
+        found = f"where(top[b, j] == -inf, 0, {found})"
+    return call.described(tensors, f"lambda b={bags}, j: {found}", stages=stages)
 
 
 CONVERTERS: Mapping[str, Converter] = {

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from ...dataflow.symbol import Symbol
 from ...errors import DataError
 from ...support.wording import alternatives
+from .constants import view_as_real
 from .installed import installed
 
 
@@ -22,7 +23,8 @@ def to_torch(module: Any, symbol: Symbol, parameters: Mapping[str, npt.ArrayLike
     name or a shape that does not fit.
     """
     torch = installed()
-    held = {**dict(module.named_parameters()), **dict(module.named_buffers())}
+    named = {**dict(module.named_parameters()), **dict(module.named_buffers())}
+    held = {name: view_as_real(tensor) for name, tensor in named.items()}
     variables = {*symbol.list_arguments(), *symbol.list_auxiliary_states()}
     for name in parameters:
         if name not in variables and name not in held:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import prod
 
-from .call import AtenCall, TensorValue, UnsupportedCallError, at, bound, variables
+from .call import AtenCall, TensorValue, at, bound, variables
 from .converter import Converter
-from .moves import padded, viewed
+from .installed import installed
+from .moves import viewed
+from .padding import padded
 from .space import batched, spread, unbatched, with_batch
 
 
@@ -70,27 +72,26 @@ def transposed_convolution(call: AtenCall) -> TensorValue:
     return unbatched(call, found)
 
 
-def _scales(call: AtenCall, space: int) -> list[float]:
-    """Return how far neighbours of the result are apart in the data."""
-    data, result = call.tensor("self" if call.has("self") else "input").shape, call.result.shape
+def _factors(call: AtenCall, space: int) -> list[float | None]:
+    """Return by how much each dimension of space grows; None if the extents say it."""
     given = call.get("scale_factors")
     if given is None:
         given = [call.get(f"scales_{axis}", call.get("scales")) for axis in ("d", "h", "w")[3 - space :]]
-    return [
-        1 / factor if factor else before / after
-        for before, after, factor in zip(data[-space:], result[-space:], given, strict=True)
-    ]
+    return list(given)
 
 
 def upsample_nearest(call: AtenCall) -> TensorValue:
-    """Repeat elements; places are computed by PyTorch's rule, and are exact quotients if they are such."""
+    """Repeat elements; places are computed by PyTorch's rule. They are quotients if they can be, or else
+    constants.
+    """
     space = _space_of_image(call)
     data = call.tensor("self" if call.has("self") else "input")
     outer, places = variables(data.rank - space), variables(space, "x")
-    scales, indices = _scales(call, space), []
-    for x, scale, extent, count in zip(
-        places, scales, data.shape[-space:], call.result.shape[-space:], strict=True
+    factors, indices, tensors = _factors(call, space), [], {"data": data}
+    for x, factor, extent, count in zip(
+        places, factors, data.shape[-space:], call.result.shape[-space:], strict=True
     ):
+        scale = 1 / factor if factor else extent / count
         found = [min(int(place * scale), extent - 1) for place in range(count)]
         up, down = max(count // extent, 1), max(extent // count, 1)
         if found == [place // up for place in range(count)]:
@@ -100,45 +101,41 @@ def upsample_nearest(call: AtenCall) -> TensorValue:
         elif found == [min(place * extent // count, extent - 1) for place in range(count)]:
             indices.append(f"{x} * {extent} // {count}")
         else:
-            raise UnsupportedCallError(f"{call.target} from {data.shape} to {call.result.shape}")
+            tensors[f"from_{x}"] = call.constant(installed().tensor(found))
+            indices.append(f"from_{x}[{x}]")
     binders = ", ".join([*outer, bound(places, call.result.shape[-space:])])
-    return call.described({"data": data}, f"lambda {binders}: {at('data', [*outer, *indices])}")
+    return call.described(tensors, f"lambda {binders}: {at('data', [*outer, *indices])}")
 
 
 def _space_of_image(call: AtenCall) -> int:
-    return int(call.target.rstrip("d")[-1])
+    return int(call.target.removesuffix("_aa").rstrip("d")[-1])
 
 
-def upsample_linear(call: AtenCall) -> TensorValue:
+def upsample_mixed(call: AtenCall) -> TensorValue:
     """Mix neighbours, one dimension of space after the other."""
-    space = {"linear1d": 1, "bilinear2d": 2, "trilinear3d": 3}[call.target.rpartition("_")[2]]
+    space = _space_of_image(call)
     data = call.tensor("self" if call.has("self") else "input")
-    scales = _scales(call, space)
-    for number in range(space):
+    for number, factor in enumerate(_factors(call, space)):
         axis = data.rank - space + number
         count = call.result.shape[axis]
-        data = _mixed(call, data, axis, count, scales[number], "" if number == space - 1 else f"axis{axis}")
+        data = _mixed(call, data, axis, count, factor, "" if number == space - 1 else f"axis{axis}")
     return data
 
 
-def _mixed(call: AtenCall, data: TensorValue, axis: int, count: int, scale: float, step: str) -> TensorValue:
-    """Resize one dimension by a matrix of weights, two in each row: a constant of PyTorch's rule."""
+def _mixed(
+    call: AtenCall, data: TensorValue, axis: int, count: int, factor: float | None, step: str
+) -> TensorValue:
+    """Resize one dimension by a matrix of weights, a constant: what PyTorch makes of the identity."""
     extent = data.shape[axis]
     if extent == count:
         return data
-    from .installed import installed
-
     torch = installed()
-    weights = torch.zeros(count, extent)
-    for place in range(count):
-        if call.get("align_corners", False):
-            source = place * (extent - 1) / max(count - 1, 1)
-        else:
-            source = max((place + 0.5) * scale - 0.5, 0.0)
-        low = min(int(source), extent - 1)
-        high = min(low + 1, extent - 1)
-        weights[place, low] += 1 - (source - low)
-        weights[place, high] += source - low
+    columns, corners = torch.eye(extent)[None], call.get("align_corners", False)
+    if call.target.endswith("_aa"):
+        resize = getattr(torch.ops.aten, call.target.removeprefix("aten.")).default
+        weights = resize(columns[None], [count, extent], corners, factor, None)[0, 0]
+    else:
+        weights = torch.ops.aten.upsample_linear1d.default(columns, [count], corners, factor)[0].T
     names = variables(data.rank)
     binders = [f"x={count}" if d == axis else name for d, name in enumerate(names)]
     mixed = f"Sum(lambda {names[axis]}: {at('data', names)} * weights[x, {names[axis]}])"
@@ -149,7 +146,7 @@ def _mixed(call: AtenCall, data: TensorValue, axis: int, count: int, scale: floa
 
 def unfold_columns(call: AtenCall) -> TensorValue:
     """Return windows of an image as columns."""
-    data = call.tensor("self")
+    data = batched(call, call.tensor("self"), 2)
     kernel, stride = call.get("kernel_size"), call.get("stride")
     dilation, padding = call.get("dilation"), call.get("padding")
     batch, channels, *space = data.shape
@@ -167,14 +164,12 @@ def unfold_columns(call: AtenCall) -> TensorValue:
         f"lambda {bound(['n', 'c', *names[1], *names[0]], shape)}: pad({at('data', ['n', 'c', *indices])}, 0)"
     )
     windows = call.described({"data": data}, text, shape=shape, step="windows")
-    return viewed(call, windows, (batch, channels * prod(kernel), prod(counts)))
+    return viewed(call, windows, call.result.shape)
 
 
 def fold_columns(call: AtenCall) -> TensorValue:
     """Add columns up to an image: each pixel is the sum of what all windows have of it."""
-    data = call.tensor("self")
-    if data.rank != 3:
-        raise UnsupportedCallError(f"{call.target} without a batch")
+    data = batched(call, call.tensor("self"), 1)
     kernel, stride = call.get("kernel_size"), call.get("stride")
     dilation, padding = call.get("dilation"), call.get("padding")
     space = call.get("output_size")
@@ -192,7 +187,7 @@ def fold_columns(call: AtenCall) -> TensorValue:
     item = f"where({' and '.join(hits)}, {item}, 0)" if hits else item
     shape = (data.shape[0], channels, *space)
     text = f"lambda {bound(['n', 'c', *pixels], shape)}: Sum(lambda {bound(inner, kernel)}: {item})"
-    return call.described({"data": windows}, text)
+    return unbatched(call, call.described({"data": windows}, text, shape=shape))
 
 
 CONVERTERS: Mapping[str, Converter] = {
@@ -200,9 +195,8 @@ CONVERTERS: Mapping[str, Converter] = {
     **{f"conv{d}d": convolution for d in (1, 2, 3)},
     **{f"conv_transpose{d}d": transposed_convolution for d in (1, 2, 3)},
     **{f"upsample_nearest{d}d": upsample_nearest for d in (1, 2, 3)},
-    "upsample_linear1d": upsample_linear,
-    "upsample_bilinear2d": upsample_linear,
-    "upsample_trilinear3d": upsample_linear,
+    **dict.fromkeys(("upsample_linear1d", "upsample_bilinear2d", "upsample_trilinear3d"), upsample_mixed),
+    **dict.fromkeys(("_upsample_bilinear2d_aa", "_upsample_bicubic2d_aa"), upsample_mixed),
     "im2col": unfold_columns,
     "col2im": fold_columns,
 }

@@ -1,0 +1,123 @@
+"""Arguments that are seldom given, and values at which a rule changes, against PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf, nan
+from typing import Any
+
+import pytest
+
+from tests.importers.torch.agreement import by_tofu, require_agreement
+from tests.importers.torch.test_aten import Function, between
+
+torch = pytest.importorskip("torch", reason="the extra `torch` is not installed")
+pytestmark = pytest.mark.torch
+F = torch.nn.functional
+
+PART = torch.tensor([[True, False, False], [False, False, False], [True, True, True]])
+"""A mask that leaves nothing of its second row."""
+
+
+def with_nan(x: Any) -> Any:
+    return torch.where(x > 0, x, torch.tensor(nan))
+
+
+CASES: dict[str, tuple[Callable[..., Any], tuple[tuple[int, ...], ...]]] = {
+    "nansum": (lambda x: torch.nansum(with_nan(x), 1), ((3, 4),)),
+    "nanmean": (lambda x: torch.nanmean(with_nan(x), 0), ((9, 2),)),
+    "round to decimals": (lambda x: torch.round(x, decimals=1) * x, ((3, 4),)),
+    "round to hundreds": (lambda x: torch.round(x * 1000, decimals=-2) * x, ((3, 4),)),
+    "softplus with a low threshold": (lambda x: F.softplus(x, 2.0, 1.0), ((3, 4),)),
+    "median of all": (lambda x: x.median(), ((3, 4),)),
+    "norm of zeros": (lambda x: torch.linalg.vector_norm(x.relu() * 0 + x * 0, dim=1), ((3, 4),)),
+    "deviation of equal numbers": (lambda x: x.std(1) + (x * 0).std(1), ((3, 4),)),
+    **{
+        f"norm of order {order}": (lambda x, p=order: torch.linalg.vector_norm(x, p, dim=1), ((3, 4),))
+        for order in (inf, -inf, 3, 0.5)
+    },
+    "count as a norm": (lambda x: torch.linalg.vector_norm(x, 0, dim=1) + x.sum(1), ((3, 4),)),
+    "normalize by cubes": (lambda x: F.normalize(x, p=3), ((3, 4),)),
+    "roll in row-major order": (lambda x: torch.roll(x, 5), ((3, 4),)),
+    "repeat_interleave of all": (lambda x: torch.repeat_interleave(x, 2), ((3, 4),)),
+    "pad around a cut": (lambda x: F.pad(x, (-1, 2), mode="circular"), ((1, 3, 4),)),
+    "columns without a batch": (lambda x: F.unfold(x, 2, padding=1), ((2, 4, 4),)),
+    "image without a batch": (lambda x: F.fold(x, (4, 4), 2, stride=2), ((8, 4),)),
+    "swapaxes": (lambda x: x.swapaxes(0, 2).moveaxis(0, 1), ((2, 3, 4),)),
+    "sum of a batch of products": (
+        lambda c, a, b: torch.addbmm(c, a, b, beta=0.5, alpha=2),
+        ((3, 5), (2, 3, 4), (2, 4, 5)),
+    ),
+    "xlogy": (lambda x: torch.xlogy(x.relu(), x.relu() + 1), ((3, 4),)),
+    "exp2": (lambda x, y: torch.logaddexp2(x, y), ((3, 4), (3, 4))),
+    "copysign": (lambda x, y: torch.copysign(x, y), ((3, 4), (3, 4))),
+    "one number": (
+        lambda x: x.sum().softmax(0) + x.sum().log_softmax(0) * 3 + x.sum().max(0).values * x.sum().cumsum(0),
+        ((3, 4),),
+    ),
+    "resized to any extent": (lambda x: F.interpolate(x, scale_factor=1.7), ((1, 2, 5, 7),)),
+    "resized without aliasing": (
+        lambda x: F.interpolate(x, size=(3, 3), mode="bicubic", antialias=True),
+        ((1, 2, 5, 7),),
+    ),
+    "attention that a mask leaves nothing": (
+        lambda q, k, v: F.scaled_dot_product_attention(q, k, v, attn_mask=PART),
+        ((2, 2, 3, 4),) * 3,
+    ),
+    "attention that a bias leaves nothing": (
+        lambda q, k, v: F.scaled_dot_product_attention(q, k, v, attn_mask=torch.where(PART, 0.5, -inf)),
+        ((2, 2, 3, 4),) * 3,
+    ),
+    "attention by a mask of data": (
+        lambda q, k, v: F.scaled_dot_product_attention(q, k, v, attn_mask=q[:1, :, :, :3] > 0.6),
+        ((2, 2, 3, 4),) * 3,
+    ),
+    "attention of one query": (
+        lambda q, k, v: F.scaled_dot_product_attention(q, k, v),
+        ((1, 2, 3, 4), (2, 2, 5, 4), (2, 2, 5, 4)),
+    ),
+    "dropout that keeps the variance, without training": (
+        lambda x: F.alpha_dropout(x, 0.5, training=False),
+        ((3, 4),),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_agrees_with_pytorch(name: str) -> None:
+    torch.manual_seed(0)
+    function, shapes = CASES[name]
+    values = [between(-2.9, 3.1, *shape) for shape in shapes]
+    require_agreement(Function(function, *values), torch.ones(()), workers=(1, 8))
+
+
+class Branches(torch.nn.Module):
+    """Chooses a branch by data."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scores = torch.nn.Linear(3, 3)
+
+    def forward(self, x: Any) -> Any:
+        return torch.cond(x.sum() > 0, lambda y: self.scores(y), lambda y: -self.scores(y), (x,))
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_branches_by_data_are_both_computed(sign: int) -> None:
+    import tofu
+
+    torch.manual_seed(0)
+    module, x = Branches(), torch.rand(4, 3)
+    symbol, parameters = tofu.from_torch(module, (x,))
+    found = by_tofu(symbol, parameters, {"x": (sign * x).numpy()})
+    expected = sign * module.scores(sign * x)
+    assert abs(found.outputs[0] - expected.detach().numpy()).max() < 1e-6
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+@pytest.mark.parametrize("last", [False, True])
+def test_bags_begin_where_data_say(mode: str, last: bool) -> None:
+    torch.manual_seed(0)
+    module = torch.nn.EmbeddingBag(5, 3, mode=mode, include_last_offset=last)
+    offsets = torch.tensor([0, 2, 2, 5] if last else [0, 2, 2])
+    require_agreement(module, torch.tensor([0, 1, 2, 2, 4]), offsets, workers=(1, 8))
