@@ -1,4 +1,5 @@
-"""Merge runs of points in compiled loops. Import this module only if numba is installed, see `compiled`.
+"""Merge and thin runs of points in compiled loops. Import this module only if numba is installed, see
+`compiled`.
 
 The union of many runs is merged in pairs, and the results in pairs again. A point stays if it is faster than
 all that have less memory or as much. If many points wait, they are merged first, so the room for them stays
@@ -134,3 +135,43 @@ def merged(
         offsets[entry + 1] = last
     total = offsets[entries]
     return offsets, found_times[:total].copy(), found_memory[:total].copy()
+
+
+@machine_code
+def fewer(offsets: Numbers, times: Numbers, memory: Numbers, limit: int, corners: bool) -> Any:
+    """Return offsets, times and memory of `thinning.thinned`."""
+    entries = len(offsets) - 1
+    found = np.zeros(entries + 1, np.int64)
+    found_times, found_memory = np.empty(len(times), np.int64), np.empty(len(times), np.int64)
+    end = 0
+    for entry in range(entries):
+        first, last = offsets[entry], offsets[entry + 1] - 1
+        longer = last - first >= limit
+        memory_span, time_span = 1, 1
+        if longer:
+            memory_span = max(memory[last] - memory[first], 1)
+            time_span = max(times[first] - times[last], 1)
+        bucket, least = -1, 0.0
+        for point in range(first, last + 1):
+            before = bucket
+            bucket = -1
+            if longer and first < point < last:
+                size = (memory[point] - memory[first]) / memory_span
+                place = size + (times[first] - times[point]) / time_span
+                bucket = min(int(place * ((limit - 2) / 2)), limit - 3)
+                distance = size + (times[point] - times[last]) / time_span
+                if bucket == before:
+                    if corners:
+                        found_times[end - 1] = times[point]
+                    elif distance < least:
+                        found_times[end - 1], found_memory[end - 1], least = (
+                            times[point],
+                            memory[point],
+                            distance,
+                        )
+                    continue
+                least = distance
+            found_times[end], found_memory[end] = times[point], memory[point]
+            end += 1
+        found[entry + 1] = end
+    return found, found_times[:end].copy(), found_memory[:end].copy()

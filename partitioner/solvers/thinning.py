@@ -9,7 +9,7 @@ The first and the last point have a bucket each, so the least memory and the lea
 above, the point of a bucket that is nearest to both axes stays: every point of the result is one of the run.
 From below, a corner takes the place of a bucket: its least memory and its least time. Every point of the run
 then has a corner that is not above it in either coordinate, and sums and unions of corners keep that.
-Implemented in: `thinned`, `_places`.
+Implemented in: `thinned`, `run_loops.fewer` if numba is installed, else `_thinned`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from ...support.compiled import compiler
 from .runs import Runs
 
 LEAST_LIMIT = 3
@@ -31,6 +32,16 @@ def thinned(table: Runs, limit: int, *, corners: bool) -> Runs:
     lengths = table.lengths
     if not (lengths > limit).any():
         return table
+    if compiler() is not None:
+        from .run_loops import fewer
+
+        return Runs(table.shape, *fewer(table.offsets, table.times, table.memory, limit, corners))
+    return _thinned(table, limit, corners)
+
+
+def _thinned(table: Runs, limit: int, corners: bool) -> Runs:
+    """Thin all runs at once, without a loop."""
+    lengths = table.lengths
     owners = np.repeat(np.arange(table.entries), lengths)
     first, last = table.offsets[:-1][owners], table.offsets[1:][owners] - 1
     numbers = np.arange(table.size)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
-from hypothesis import given
+import pytest
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tofu.partitioner.solvers.runs import Runs, reduced, shifted
-from tofu.partitioner.solvers.thinning import thinned
+from tofu.partitioner.solvers.thinning import _thinned, thinned
 
 
 @st.composite
@@ -46,3 +47,10 @@ def test_moving_a_table_moves_the_result(table, limit, corners):
     moved = thinned(shifted(table, 12_345, -678), limit, corners=corners)
     expected = shifted(thinned(table, limit, corners=corners), 12_345, -678)
     assert moved.tobytes() == expected.tobytes()
+
+
+@given(tables(), st.integers(3, 12), st.booleans())
+def test_the_compiled_loop_does_what_arrays_do(table, limit, corners):
+    pytest.importorskip("numba")
+    assume((table.lengths > limit).any())
+    assert thinned(table, limit, corners=corners).tobytes() == _thinned(table, limit, corners).tobytes()
