@@ -133,7 +133,7 @@ class _Reader:
         for number, each in enumerate(listed):
             share = any_number(each, place.item(number))
             if not 0 <= share <= 1:
-                raise PlanError(f"{place.item(number)} is {share}; it must be a number from 0 to 1")
+                raise PlanError(f"{place.item(number)} is {each}; it must be a number from 0 to 1")
             found.append(share)
         if sum(found) == 0:
             raise PlanError(f"{place} are all 0; give a worker a part")

@@ -121,9 +121,17 @@ def test_users_describe_what_is_not_known() -> None:
 
 def test_what_a_node_asks_for_is_named() -> None:
     writer = Writer()
-    pooled = writer.node("MaxPool", "data", outputs=2, kernel_shape=[2, 2], name="pool")
-    with pytest.raises(OperatorError, match=r"node 'pool' \(MaxPool\): MaxPool with output Indices"):
-        tofu.from_onnx(writer.model(pooled[0], data=[1, 1, 8, 8]).SerializeToString())
+    data = writer.node(
+        "MaxUnpool",
+        "data",
+        writer.value("places", np.zeros((1, 1, 2, 2), np.int64)),
+        writer.integers("shape", 1, 1, 3, 3),
+        kernel_shape=[2, 2],
+        strides=[2, 2],
+        name="back",
+    )
+    with pytest.raises(OperatorError, match=r"node 'back' \(MaxUnpool\): MaxUnpool of .* to \(3, 3\)"):
+        tofu.from_onnx(writer.model(data, data=[1, 1, 2, 2]).SerializeToString())
 
 
 def test_shapes_do_not_depend_on_data() -> None:

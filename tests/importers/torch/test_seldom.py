@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
-from tests.importers.torch.agreement import by_tofu, require_agreement
-from tests.importers.torch.test_aten import Function, between
+from .agreement import by_tofu, require_agreement
 
 torch = pytest.importorskip("torch", reason="the extra `torch` is not installed")
+
+from .test_aten import Function, between  # noqa: E402
+
 pytestmark = pytest.mark.torch
 F = torch.nn.functional
 

@@ -94,7 +94,7 @@ def test_files_keep_them() -> None:
         ({"shares": [1]}, "shares has 1 entries for 4 workers; write one for each"),
         ({"shares": [1, 0, -1, 0]}, r"shares\[2\] is -1; it must be a number from 0 to 1"),
         ({"shares": [0, 0, 0, float("nan")]}, r"shares\[3\] is nan; it must be a number"),
-        ({"shares": [0, 0, 0, True]}, r"shares\[3\] is True; it must be a number"),
+        ({"shares": [0, 0, 0, True]}, r"shares\[3\] is true; it must be a number"),
         ({"shares": [0, 0, 0, 0]}, "shares are all 0; give a worker a part"),
     ],
 )
