@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..analyzer.indices.region import Shape
-from ..errors import GraphError
 from ..operators.gradients import Gradient
 from ..operators.operator import Operator
 from ..operators.stages.stage import Stage, output_names
 from .builder import GraphBuilder
-from .graph import Phase, Role
+from .graph import Role
 from .nested_concatenations import nested_concatenations, replaced
 from .node import Entry, Node, auxiliary_variables
+from .states import StateUpdate, StateUpdates
 from .symbol import Symbol
 from .symbol.shapes import Table
 from .ties import find_ties
@@ -92,7 +93,6 @@ class _Expander:
         self.entries: dict[Entry, int] = {}
         self.variables: dict[str, int] = {}
         self.recipes: dict[tuple[object, ...], _Recipe] = {}
-        self.updated: dict[str, str] = {}
         self.ties = find_ties(self.nodes, data)
 
     def run(self) -> ExpandedSymbol:
@@ -103,7 +103,8 @@ class _Expander:
                 role = Role.DATA if node.name in self.data else role
                 index = self.builder.tensor(node.name, self.shape(Entry(node, 0)), role)
                 self.entries[Entry(node, 0)] = self.variables[node.name] = index
-        applications = [self.apply(node) for node in self.nodes if not node.is_variable]
+        updates = StateUpdates(self.builder, self.update_counts())
+        applications = [self.apply(node, updates) for node in self.nodes if not node.is_variable]
         outputs = tuple(self.entries[head] for head in self.heads)
         return ExpandedSymbol(tuple(applications), outputs, self.variables)
 
@@ -111,6 +112,24 @@ class _Expander:
         shape = self.table[entry.node][entry.output]
         assert shape is not None
         return tuple([extent or 0 for extent in shape])
+
+    def update_counts(self) -> Counter[int]:
+        """Count the updates of each auxiliary state that is a variable."""
+        found: Counter[int] = Counter()
+        for node in self.nodes:
+            if node.operator is None or not node.operator.auxiliary:
+                continue
+            updated = self.recipe(node, node.operator, self.shapes_of(node, node.operator)).updates
+            states = zip(reversed(node.operator.auxiliary), reversed(node.inputs), strict=False)
+            found.update(self.entries[entry] for state, entry in states if state in updated)
+        return found
+
+    def shapes_of(self, node: Node, operator: Operator) -> dict[str, Shape]:
+        """Return the shapes of what the node's operator takes and returns."""
+        slots = (*operator.arguments(node.attributes), *operator.auxiliary)
+        shapes = {slot: self.shape(entry) for slot, entry in zip(slots, node.inputs, strict=True)}
+        shapes |= {f"output_{index}": self.shape(Entry(node, index)) for index in range(len(node.outputs))}
+        return shapes | dict.fromkeys(operator.seeds, (1,))
 
     def recipe(self, node: Node, operator: Operator, shapes: Mapping[str, Shape]) -> _Recipe:
         key = (id(operator), node.attributes, tuple(shapes.values()))
@@ -124,15 +143,12 @@ class _Expander:
             self.recipes[key] = recipe
         return recipe
 
-    def apply(self, node: Node) -> Application:
+    def apply(self, node: Node, updates: StateUpdates) -> Application:
         operator = node.operator
         assert operator is not None
         slots = (*operator.arguments(node.attributes), *operator.auxiliary)
         tensors = {slot: self.entries[entry] for slot, entry in zip(slots, node.inputs, strict=True)}
-        shapes = {slot: self.shape(entry) for slot, entry in zip(slots, node.inputs, strict=True)}
-        shapes |= {f"output_{index}": self.shape(Entry(node, index)) for index in range(len(node.outputs))}
-        shapes |= dict.fromkeys(operator.seeds, (1,))
-        recipe = self.recipe(node, operator, shapes)
+        recipe = self.recipe(node, operator, self.shapes_of(node, operator))
         seeds = self.seeds(node, recipe)
         tensors |= seeds
         tie = self.ties.get(node)
@@ -162,9 +178,9 @@ class _Expander:
         for index, output in enumerate(outputs):
             self.entries[Entry(node, index)] = output
         for state, stage in recipe.updates.items():
-            self.update(node, state, stage, tensors)
+            updates.add(StateUpdate(node, state, stage, tensors))
         for seed in seeds:
-            self.update(node, seed, operator.seed_update(seed), tensors)
+            updates.add(StateUpdate(node, seed, operator.seed_update(seed), tensors))
         is_loss = operator.starts_backward(node.attributes)
         return Application(node.name, operator, recipe.gradient, is_loss, tuple(steps), tensors, outputs, tie)
 
@@ -177,22 +193,6 @@ class _Expander:
             for seed in node.operator.seeds
             if seed in read
         }
-
-    def update(self, node: Node, state: str, stage: Stage, tensors: Mapping[str, int]) -> None:
-        """Overwrite an auxiliary state after a training iteration."""
-        target = tensors[state]
-        name = self.builder.tensors[target].name
-        other = self.updated.setdefault(name, node.name)
-        if other != node.name:
-            raise GraphError(f"auxiliary state {name!r} is updated by both {other!r} and {node.name!r}")
-        self.builder.apply(
-            f"update({name})",
-            stage,
-            [tensors[read] for read in stage.inputs],
-            [f"updated({name})"],
-            phase=Phase.UPDATE,
-            aliases=[target],
-        )
 
 
 @dataclass(frozen=True, slots=True)

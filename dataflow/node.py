@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import count
 from typing import NamedTuple
 
 from ..errors import GraphError
 from ..operators.operator import Operator
 from ..operators.stages.attributes import Attributes
 from .place import Place
+
+new_number = count().__next__
+"""Return the number of the next node that is made."""
 
 
 class Entry(NamedTuple):
@@ -43,6 +47,10 @@ class Node:
 
     place: Place | None = None
     """The line of the user's script that made the node; None if no script did."""
+
+    number: int = field(default_factory=new_number)
+    """Its place in the order in which nodes were made, which is the order of the calls. Nodes that share an
+    auxiliary state update it in this order."""
 
     @property
     def is_variable(self) -> bool:

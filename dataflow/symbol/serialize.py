@@ -6,7 +6,8 @@ A user's own operator is written with its description under `__description__`, s
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,7 @@ from ...errors import GraphError, OperatorError
 from ...operators.declare import parse
 from ...operators.library import registry
 from ...operators.operator import Operator
-from ..node import Entry, Node, auxiliary_variables, variable_node, visible_outputs
+from ..node import Entry, Node, auxiliary_variables, new_number, variable_node, visible_outputs
 from ..settings import for_slot, for_start, mark, names_setting, of_slot
 from .outputs import Outputs
 
@@ -60,8 +61,11 @@ def to_json(symbol: Outputs, dialect: str = "0.11") -> str:
     for node in nodes:
         rows.append(rows[-1] + len(node.outputs))
 
-    def entry(source: Entry) -> list[int]:
-        return [number[source.node], source.output, int(source.node in auxiliary)]
+    versions = _versions(nodes, auxiliary)
+
+    def entry(source: Entry, user: Node | None = None) -> list[int]:
+        once = int(source.node in auxiliary)
+        return [number[source.node], source.output, versions.get((user, source.node), once)]
 
     def written(node: Node) -> dict[str, Any]:
         operator = node.operator
@@ -72,7 +76,7 @@ def to_json(symbol: Outputs, dialect: str = "0.11") -> str:
             text[DESCRIPTION] = described[id(operator)]
         if text:
             fields[spoken.attributes] = text
-        return {**fields, "inputs": [entry(source) for source in node.inputs]}
+        return {**fields, "inputs": [entry(source, node) for source in node.inputs]}
 
     rest = {
         "arg_nodes": [number[node] for node in nodes if node.is_variable],
@@ -85,6 +89,17 @@ def to_json(symbol: Outputs, dialect: str = "0.11") -> str:
     return f'{{"nodes": [\n{lines}\n],\n{members}}}\n'
 
 
+def _versions(nodes: Sequence[Node], auxiliary: Collection[Node]) -> dict[tuple[Node | None, Node], int]:
+    """Return for each node and each auxiliary state that it takes how many nodes up to it have taken it."""
+    count: Counter[Node] = Counter()
+    found: dict[tuple[Node | None, Node], int] = {}
+    for node in sorted(nodes, key=lambda each: each.number):
+        for state in {entry.node for entry in node.inputs if entry.node in auxiliary}:
+            count[state] += 1
+            found[node, state] = count[state]
+    return found
+
+
 def read_json(text: str) -> tuple[Entry, ...]:
     """Read the outputs that `to_json` wrote, or MXNet. Raises GraphError, OperatorError."""
     try:
@@ -94,15 +109,32 @@ def read_json(text: str) -> tuple[Entry, ...]:
     if not isinstance(graph, dict) or not isinstance(graph.get("nodes"), list):
         raise GraphError('this is not a graph file: an object with a list "nodes" is expected')
     nodes: list[Node] = []
-    for fields in graph["nodes"]:
-        nodes.append(_read_node(fields, nodes, len(graph["nodes"])))
+    for fields, made in zip(graph["nodes"], _numbers(graph["nodes"]), strict=True):
+        nodes.append(_read_node(fields, nodes, len(graph["nodes"]), made))
     heads = graph.get("heads")
     if not isinstance(heads, list) or not heads:
         raise GraphError('the graph file has no "heads", the list of its outputs')
     return tuple([_read_entry(head, nodes, len(nodes), "the list of heads") for head in heads])
 
 
-def _read_node(fields: Any, nodes: list[Node], count: int) -> Node:
+def _numbers(listed: Sequence[Any]) -> list[int]:
+    """Return the numbers of the nodes in a file: in the order of the versions of the states that they update,
+    and of the file.
+    """
+    versions = [_version(fields) for fields in listed]
+    order = sorted(range(len(listed)), key=lambda place: (versions[place], place))
+    numbers = {place: new_number() for place in order}
+    return [numbers[place] for place in range(len(listed))]
+
+
+def _version(fields: Any) -> int:
+    """Return the highest version of a node's inputs; 0 if it has none. Faults are left to `_read_node`."""
+    inputs = fields.get("inputs") if isinstance(fields, dict) else None
+    stated = [item[2] for item in inputs or () if isinstance(item, list) and len(item) == 3]
+    return max((version for version in stated if type(version) is int), default=0)
+
+
+def _read_node(fields: Any, nodes: list[Node], count: int, made: int) -> Node:
     place = f"node {len(nodes)}"
     if not isinstance(fields, dict):
         raise GraphError(f"{place} is {fields!r:.80}, expected an object")
@@ -135,7 +167,8 @@ def _read_node(fields: Any, nodes: list[Node], count: int) -> Node:
     for slot in slots[len(inputs) :]:
         inherited = for_start(operator.starts, slot) | for_slot(settings, slot)
         inputs.append(Entry(variable_node(f"{name}_{slot}", inherited), 0))
-    return Node(name, operator, tuple(inputs), attributes, text, visible_outputs(operator, attributes))
+    outputs = visible_outputs(operator, attributes)
+    return Node(name, operator, tuple(inputs), attributes, text, outputs, number=made)
 
 
 def _give(node: Node, settings: Mapping[str, str]) -> None:

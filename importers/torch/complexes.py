@@ -23,37 +23,13 @@ from .installed import installed
 from .moves import selected
 from .products import multiplied
 
-BY_PARTS = frozenset(
-    (
-        *("view", "reshape", "_unsafe_view", "flatten", "unflatten", "squeeze", "unsqueeze", "view_as"),
-        *(
-            "permute",
-            "transpose",
-            "t",
-            "numpy_T",
-            "movedim",
-            "expand",
-            "expand_as",
-            "repeat",
-            "slice",
-            "select",
-        ),
-        *("narrow", "cat", "stack", "flip", "roll", "index", "index_select", "split", "split_with_sizes"),
-        *(
-            "chunk",
-            "unbind",
-            "clone",
-            "alias",
-            "contiguous",
-            "detach",
-            "sum",
-            "mean",
-            "neg",
-            "constant_pad_nd",
-        ),
-        *("copy", "slice_scatter", "select_scatter"),
-    )
-)
+BY_PARTS = frozenset((
+    "view", "reshape", "_unsafe_view", "flatten", "unflatten", "squeeze", "unsqueeze", "view_as",
+    "permute", "transpose", "t", "numpy_T", "movedim", "expand", "expand_as", "repeat", "slice",
+    "select", "narrow", "cat", "stack", "flip", "roll", "index", "index_select", "split",
+    "split_with_sizes", "chunk", "unbind", "clone", "alias", "contiguous", "detach", "sum", "mean",
+    "neg", "constant_pad_nd", "copy", "slice_scatter", "select_scatter",
+))  # fmt: skip
 """Operators that do the same to real and imaginary parts."""
 
 

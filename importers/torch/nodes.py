@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from typing import Any
 
 
@@ -34,8 +34,28 @@ def is_call(node: Any) -> bool:
 
 def is_running_statistic(node: Any) -> bool:
     """Tell whether a node is what batch normalisation makes of its running mean or variance."""
-    made_by = node.args[0] if getattr(node.target, "__name__", "") == "getitem" else None
-    return "batch_norm" in str(getattr(made_by, "target", ""))
+    if getattr(node.target, "__name__", "") != "getitem":
+        return False
+    return "batch_norm" in str(getattr(node.args[0], "target", "")) and node.args[1] >= 3
+
+
+def misuse_of_statistics(node: Any, needed: Set[Any], outputs: Collection[str]) -> str | None:
+    """Return what cannot be described about running statistics that a call of batch normalisation left; None
+    if they only become those of the next call, or what the program's graph leaves.
+
+    `needed` are the nodes that the outputs for users, `outputs`, depend on.
+    """
+    others = [
+        user
+        for user in node.users
+        if user.op != "output" and not str(user.target).endswith("functional.default")
+    ]
+    if others or node.name in outputs:
+        return "running statistics that are read after a call in training"
+    results = [user for user in node.args[0].users if user.args[1] == 0]
+    if needed.isdisjoint(results):
+        return "running statistics of a call in training whose result is not used"
+    return None
 
 
 def needed_for(nodes: Sequence[Any], wanted: Sequence[str] | None) -> set[Any]:

@@ -105,8 +105,9 @@ def instance_norm(call: AtenCall) -> TensorValue:
 
 
 def batch_norm(call: AtenCall) -> TensorValue | Sequence[TensorValue | None]:
-    """Apply the library's operator, which updates running statistics in training as PyTorch does. Statistics
-    that are not updated are read like other tensors.
+    """Apply the library's operator, which updates running statistics in training as PyTorch does. The
+    statistics that it returns are the states, which later calls update further. Statistics that are not
+    updated are read like other tensors.
     """
     data = call.tensor("input")
     training = call.get("training", call.target.endswith("functional"))
@@ -128,7 +129,9 @@ def batch_norm(call: AtenCall) -> TensorValue | Sequence[TensorValue | None]:
         fix_gamma=False,
         unbiased=True,
     )
-    return _with_nothing(found, outputs)
+    if not call.target.endswith("functional"):
+        return _with_nothing(found, outputs)
+    return (found, *[None] * (outputs - 3), *states)
 
 
 def _with_nothing(found: TensorValue, outputs: int) -> TensorValue | Sequence[TensorValue | None]:

@@ -25,6 +25,7 @@ from .nodes import (
     flattened,
     is_call,
     is_running_statistic,
+    misuse_of_statistics,
     needed_for,
     path_of,
 )
@@ -118,6 +119,7 @@ class _Reader:
         self.constants = ModuleConstants(self.buffers, self.unique)
         self.changing = set(self.signature.buffers_to_mutate.values())
         self.calls_in: Counter[str] = Counter()
+        self.needed: set[Any] = set()
 
     def read(self) -> tuple[Symbol, dict[str, Array]]:
         graph_module = self.program.graph_module
@@ -228,6 +230,7 @@ class _Reader:
         inputs = iter(given)
         needed = needed_for(nodes, wanted)
         if wanted is not None:
+            self.needed = needed
             self.calls_in = Counter(path_of(node) for node in nodes if node in needed and is_call(node))
         by_name = {}
         for node in nodes:
@@ -248,7 +251,10 @@ class _Reader:
         args, kwargs = self.torch.fx.node.map_arg((node.args, node.kwargs), lambda each: values[each])
         if getattr(node.target, "__name__", "") == "getitem":
             found = args[0][args[1]]
-            return self.without_description(node) if found is None else found
+            why = f"output {args[1]} of {node.args[0].target}" if found is None else None
+            if is_running_statistic(node):
+                why = misuse_of_statistics(node, self.needed, self.wanted())
+            return found if why is None else self.without_description(node, why)
         if any(isinstance(each, self.torch.fx.GraphModule) for each in args):
             return self.nested(node, args)
         inputs = [each for each in flattened((args, kwargs)) if isinstance(each, TensorValue)]
@@ -291,15 +297,10 @@ class _Reader:
             for *each, result in zip(*branches, call.results, strict=True)
         ]  # fmt: skip
 
-    def without_description(self, node: Any) -> TensorValue:
+    def without_description(self, node: Any, why: str) -> TensorValue:
         """Note an output of a call that its description does not have, and return a stand-in for it."""
-        maker, number = node.args
+        maker = node.args[0]
         place = path_of(maker) or "the module itself"
-        why = f"output {number} of {maker.target}"
-        if "batch_norm" in why:
-            why = (
-                "running statistics after the first of several calls in training (call it once, on all rows)"
-            )
         text = f"{why} at {place} (node {maker.name})"
         if text not in self.missing:
             self.missing.append(text)

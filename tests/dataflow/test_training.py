@@ -9,6 +9,7 @@ import pytest
 from tofu import GraphError, OperatorError, ShapeError
 from tofu.dataflow import sym
 from tofu.dataflow.graph import Graph, Phase, Role
+from tofu.dataflow.micro_batches import unrolled
 from tofu.dataflow.naming import NameScope
 from tofu.dataflow.optimizer import OPTIMIZERS, Optimizer, adam, sgd
 from tofu.dataflow.symbol import Symbol
@@ -189,12 +190,42 @@ def test_fixed_parameters_are_not_updated() -> None:
     }  # fmt: skip
 
 
-def test_a_shared_state_is_updated_once_or_refused() -> None:
-    mean, data = sym.Variable("mean"), sym.Variable("data")
-    both = sym.BatchNorm(data, moving_mean=mean, name="a") + sym.BatchNorm(data, moving_mean=mean, name="b")
-    net = sym.SoftmaxOutput(both, name="softmax")
-    with pytest.raises(GraphError, match="'mean' is updated by both 'a' and 'b'"):
-        training_graph(net, SHAPES)
+def twice_normalised() -> Symbol:
+    """Return a network in which `first`, made first, is normalised after `second` in execution order."""
+    state = {"moving_mean": sym.Variable("mean"), "moving_var": sym.Variable("var")}
+    first = sym.BatchNorm(sym.Variable("data"), **state, momentum=0.5, name="first")
+    second = sym.BatchNorm(sym.Variable("other"), **state, momentum=0.5, name="second")
+    return sym.SoftmaxOutput(second - first, name="softmax")
+
+
+def moved_twice(inputs: Mapping[str, Array]) -> Array:
+    """Return the running mean after the updates of `first` and then `second`."""
+    after = 0.5 * inputs["mean"] + 0.5 * inputs["data"].mean(0)
+    return 0.5 * after + 0.5 * inputs["other"].mean(0)
+
+
+def test_updates_of_a_shared_state_are_chained_in_the_order_of_the_calls(evaluate: Evaluate) -> None:
+    shapes = {"data": (4, 3), "other": (4, 3), "softmax_label": (4,)}
+    with NameScope():
+        net = twice_normalised()
+    for symbol in (net, sym.load_json(net.tojson())):
+        graph = training_graph(symbol, shapes)
+        validate(graph)
+        inputs = fed(graph)
+        np.testing.assert_allclose(evaluate(graph, inputs)["updated(mean)"], moved_twice(inputs), rtol=1e-5)
+
+
+def test_updates_of_a_shared_state_are_chained_over_micro_batches(evaluate: Evaluate) -> None:
+    shapes = {"data": (4, 3), "other": (4, 3), "softmax_label": (4,)}
+    graph = unrolled(training_graph(twice_normalised(), shapes, micro_batches=2), 2)
+    validate(graph)
+    inputs = fed(graph)
+    inputs |= {f"softmax_label@{number}": np.array([0.0, 1.0, 2.0, 1.0]) for number in range(2)}
+    expected = inputs["mean"]
+    for number in range(2):
+        halves = {name: inputs[f"{name}@{number}"] for name in ("data", "other")}
+        expected = moved_twice({"mean": expected, **halves})
+    np.testing.assert_allclose(evaluate(graph, inputs)["updated(mean)"], expected, rtol=1e-5)
 
 
 def test_what_cannot_be_trained() -> None:

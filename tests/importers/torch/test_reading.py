@@ -142,6 +142,25 @@ def test_code_without_gradients_has_none() -> None:
     require_agreement(nn.Sequential(Function(scaled), nn.BatchNorm1d(3)), normal(4, 3))
 
 
+def test_running_statistics_that_are_more_than_passed_on_are_refused() -> None:
+    def read(self: Any, x: Any) -> Any:
+        return self.norm(self.norm(x)), self.norm.running_mean
+
+    def fixed(self: Any, x: Any) -> Any:
+        once = self.norm(x)
+        return once + nn.functional.batch_norm(x, self.norm.running_mean, self.norm.running_var)
+
+    def lost(self: Any, x: Any) -> Any:
+        self.norm(x)
+        return self.norm(x + 1)
+
+    for forward, says in ((read, "read after a call"), (fixed, "read after a call"), (lost, "is not used")):
+        module = Function(forward)
+        module.norm = nn.BatchNorm1d(3)
+        with pytest.raises(tofu.GraphError, match=f"running statistics .*{says}.* at norm"):
+            tofu.from_torch(module, (normal(4, 3),))
+
+
 def test_inference_after_training_has_neither_dropout_nor_statistics_of_the_batch() -> None:
     torch.manual_seed(0)
     module = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Dropout(0.5))

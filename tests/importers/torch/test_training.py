@@ -31,6 +31,23 @@ class Regression(torch.nn.Module):
         return torch.nn.functional.cross_entropy(self.network(image), label)
 
 
+class TwoViews(torch.nn.Module):
+    """The distance of two batches, normalised one after the other. The second is first in the symbol."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.filters = torch.nn.Conv1d(3, 4, 3)
+        self.norm = torch.nn.BatchNorm1d(4, momentum=0.3)
+
+    def encoded(self, x: Any) -> Any:
+        return torch.relu(self.norm(self.filters(x)))
+
+    def forward(self, second: Any, first: Any) -> Any:
+        left = self.encoded(first)
+        right = self.encoded(second)
+        return (torch.sigmoid(right) - self.norm(left)).square().mean()
+
+
 def trained_by_torch(
     module: Any, batches: list[Any], make: Callable[[Any], Any], clip_norm: float | None = None
 ) -> Any:
@@ -76,6 +93,17 @@ def test_ten_steps_of_sgd_with_running_statistics(workers: int) -> None:
     expected = trained_by_torch(
         module, batches, lambda p: torch.optim.SGD(p, 0.05, momentum=0.9, weight_decay=0.01)
     )
+    found = trained_by_tofu(module, batches, optimizer, 0.05, workers)
+    require_equal_states(expected, found, 1e-4)
+
+
+@pytest.mark.parametrize("workers", [1, 8])
+def test_ten_steps_with_statistics_that_several_calls_update(workers: int) -> None:
+    torch.manual_seed(0)
+    module = TwoViews()
+    batches = [(normal(8, 3, 6), normal(8, 3, 6) * 2 + 1) for _ in range(STEPS)]
+    optimizer = sgd(momentum=0.9, rescale=1.0)
+    expected = trained_by_torch(module, batches, lambda p: torch.optim.SGD(p, 0.05, momentum=0.9))
     found = trained_by_tofu(module, batches, optimizer, 0.05, workers)
     require_equal_states(expected, found, 1e-4)
 
