@@ -210,3 +210,23 @@ def test_a_run_goes_on_without_memory_for_the_checkpoint(tmp_path: Path) -> None
         tracemalloc.stop()
     assert written == {name: 2 * float(array[0]) for name, array in tensors.items()}
     assert peak < tensors["w0"].nbytes
+
+
+def test_running_statistics_of_several_calls(tmp_path: Path) -> None:
+    """Two calls update the same states one after the other."""
+    with NameScope():
+        states = [sym.Variable(f"bn_{state}") for state in ("gamma", "beta", "moving_mean", "moving_var")]
+        fc = sym.FullyConnected(sym.Variable("data"), num_hidden=4, name="fc")
+        calls = [sym.BatchNorm(each, *states, fix_gamma=False) for each in (fc, 2 * fc)]
+        net = sym.SoftmaxOutput(calls[0] + calls[1], name="softmax")
+
+    def run(epochs: int, **settings: Any) -> dict[str, Any]:
+        with TrainableModule(net, [cpu(i) for i in range(4)], lower=lowered) as trained:
+            trained.fit(batches(), num_epoch=epochs, optimizer=adam(), **settings)
+            return trained.parameters()
+
+    run(1, checkpoint=tmp_path)
+    continued, whole = run(EPOCHS, checkpoint=tmp_path, resume=True), run(EPOCHS)
+    assert continued.keys() == whole.keys()
+    for name, value in whole.items():
+        assert np.array_equal(continued[name], value)
