@@ -187,8 +187,9 @@ class _Reader:
         if kind == "TOKEN":
             calls = sorted({str(each.args[1]) for each in self.program.graph.nodes if "effects" in each.name})
             raise GraphError(
-                f"{', '.join(calls)} have effects besides their results, such as an error if data are not as "
-                "they should be, which has no description; compute the same without them"
+                f"the module calls {', '.join(calls)}: calls that check data, or have other effects besides "
+                "their results, have no description; leave them out (torch.linalg.inv and functions like it "
+                "make such calls)"
             )
         raise GraphError(f"input {node.name!r} of the module is a {kind.lower()}, which has no description")
 

@@ -21,6 +21,7 @@ Guarantees: no move raises the cost, because every neighbourhood contains its ce
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from ..layouts.choices import OperatorChoices, TensorChoices
@@ -90,14 +91,11 @@ class _Search:
         chopped = self._least(*chops(self._problem, plan.factors), wide=True)
         moved = [self.best_near([plan], wide=True), self.best_near([chopped], wide=True)]
         better, worse = sorted(moved, key=_cost)
-        try:
+        with suppress(WidthError):
             return self.best_near([better, worse])
-        except WidthError:
-            pass
-        try:
+        with suppress(WidthError):
             return self.best_near([worse], [better])
-        except WidthError:
-            return self.best_near([better, worse], wide=True)
+        return self.best_near([better, worse], wide=True)
 
     def moved(self, plan: Solution) -> Solution:
         """Return the plan after several moves, which also reorder steps if they are not too wide then."""
