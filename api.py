@@ -83,6 +83,7 @@ def partition(
     report: Report | None = None,
     memory: int | str | None = None,
     keep: bool = True,
+    copy_activations: bool = False,
     replicate: bool = True,
     feed: str = "batch",
     seed: int = 0,
@@ -124,10 +125,11 @@ def partition(
     `replicate` says whether any step may replicate a tensor; without it, plans split all that can be split,
     as in the paper. `keep` says whether sums may stay in terms, partial results may be reduced in parts
     before they are spread, inputs and what many operations read may be copied, and operations may be
-    repeated at a price. It is for the objective `bytes`. `feed` is `batch` if data and labels
-    arrive split by batch, as a loader has them, so that all else that a plan needs of them is moved and
-    counted. With `anywhere` they arrive where the plan wants them, without a byte. The lower bound holds for
-    the plans that these settings leave (`plan.space`).
+    repeated at a price. It is for the objective `bytes`. Only what lasts is copied, such as weights. With
+    `copy_activations` activations may be copied as well, and the search takes longer. `feed` is `batch` if
+    data and labels arrive split by batch, as a loader has them, so that all else that a plan needs of them is
+    moved and counted. With `anywhere` they arrive where the plan wants them, without a byte. The lower bound
+    holds for the plans that these settings leave (`plan.space`).
 
     `memory` is the most that a worker may hold, in bytes or as text such as `12GB`: its arena and the
     workspace of the processor's kernels. If the best plan takes more, the search puts prices on what is held
@@ -153,6 +155,7 @@ def partition(
         objective,
         replicate=replicate,
         keep=keep,
+        copy_activations=copy_activations,
         feed=feed,
         report=report,
         sampling=Sampling(seed, proposals, Sampling().beta if beta is None else beta, seconds),

@@ -1,8 +1,9 @@
-"""Three spaces of plans: every tensor is split; tensors may be replicated; what is made may be kept as well.
+"""Four spaces of plans: every tensor is split; tensors may be replicated; what is made may be kept as well;
+activations may have copies too.
 
-python -m benchmarks.space [MODEL ...] [--save benchmarks/results/space.json]
+python -m benchmarks.space [MODEL ...] [--spaces SPACE ...] [--save benchmarks/results/space.json]
 
-`exact` searches all three for 8 workers, with free feeding of inputs and without a limit of memory. The
+`exact` searches all four for 8 workers, with free feeding of inputs and without a limit of memory. The
 table has the MiB that move in an iteration, what is proven, the seconds of the processor from a built graph
 to a counted plan, and the largest arena of a worker of the lowered plan, in MiB.
 """
@@ -27,8 +28,13 @@ from . import record
 from .machine import described
 
 WORKERS = 8
-SPACES = {"split": (False, False), "replicated": (True, False), "kept": (True, True)}
-"""Whether a space replicates tensors, and whether it keeps what is made."""
+SPACES: dict[str, dict[str, bool]] = {
+    "split": {"replicate": False, "keep": False},
+    "replicated": {"replicate": True, "keep": False},
+    "kept": {"replicate": True, "keep": True},
+    "activations": {"replicate": True, "keep": True, "copy_activations": True},
+}
+"""The settings of each space."""
 
 METHODS = ("recursive", "refine", "exact")
 NEAR = 0.01
@@ -91,9 +97,7 @@ MODELS: dict[str, Callable[[], Graph]] = {
 }
 
 
-def measured(
-    graph: Graph, method: str, replicate: bool, keep: bool, feed: str = "anywhere"
-) -> dict[str, Any]:
+def measured(graph: Graph, method: str, *, feed: str = "anywhere", **space: bool) -> dict[str, Any]:
     """Return the figures of one search; `near_seconds` is when cost and bound were first within `NEAR`."""
     start = time.process_time()
     near: list[float] = []
@@ -102,7 +106,7 @@ def measured(
         if cost - bound <= NEAR * cost:
             near.append(time.process_time() - start)
 
-    plan = partition(graph, WORKERS, method, replicate=replicate, keep=keep, feed=feed, report=report)
+    plan = partition(graph, WORKERS, method, feed=feed, report=report, **space)
     seconds = time.process_time() - start
     gap = (plan.cost_bytes - plan.lower_bound_bytes) / max(plan.cost_bytes, 1)
     return {
@@ -118,6 +122,9 @@ def measured(
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("models", nargs="*", metavar="MODEL", help=f"some of {', '.join(MODELS)}")
+    parser.add_argument(
+        "--spaces", nargs="+", choices=SPACES, default=list(SPACES), help="some of the spaces"
+    )
     parser.add_argument("--save", type=Path, help="add the results to this file")
     arguments = parser.parse_args()
     unknown = [model for model in arguments.models if model not in MODELS]
@@ -127,20 +134,20 @@ def main() -> None:
     if arguments.save is not None and arguments.save.exists():
         entries = json.loads(arguments.save.read_text(encoding="utf-8"))["results"]
     print(
-        f"{'model':18} {'space':10} {'method':10} {'MiB':>10} {'proven':>10} {'gap':>7} {'s':>6} {'peak':>8}"
+        f"{'model':18} {'space':11} {'method':10} {'MiB':>10} {'proven':>10} {'gap':>7} {'s':>6} {'peak':>8}"
     )
     for model in arguments.models or MODELS:
         graph = MODELS[model]()
-        entries[model] = {}
-        for space, (replicate, keep) in SPACES.items():
+        found = entries.setdefault(model, {})
+        for space in arguments.spaces:
+            found[space] = {}
             for method in METHODS:
-                entry = measured(graph, method, replicate, keep)
-                entries[model].setdefault(space, {})[method] = entry
+                entry = found[space][method] = measured(graph, method, **SPACES[space])
                 moved, proven, peak = (
                     entry[key] / MIB for key in ("cost_bytes", "lower_bound_bytes", "peak_bytes")
                 )
                 print(
-                    f"{model:18} {space:10} {method:10} {moved:10.1f} {proven:10.1f} {entry['gap']:7.2%} "
+                    f"{model:18} {space:11} {method:10} {moved:10.1f} {proven:10.1f} {entry['gap']:7.2%} "
                     f"{entry['seconds']:6.1f} {peak:8.0f}",
                     flush=True,
                 )

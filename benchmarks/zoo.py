@@ -29,6 +29,7 @@ from .space import MIB, SPACES, WORKERS, measured
 
 BY_HAND = ("data-parallel", "zero-3", "megatron", "megatron-sp")
 METHODS = {"split": "refine", "replicated": "refine", "kept": "exact"}
+"""The method by which each space is searched."""
 FEED = "batch"
 
 
@@ -41,12 +42,11 @@ def built(model: str) -> Graph:
 def compared(graph: Graph) -> dict[str, Any]:
     """Return the figures of all spaces, and of the plans made by hand that the graph has."""
     found: dict[str, Any] = {
-        name: measured(graph, METHODS[name], replicate, kept, FEED)
-        for name, (replicate, kept) in SPACES.items()
+        name: measured(graph, method, feed=FEED, **SPACES[name]) for name, method in METHODS.items()
     }
     for method in BY_HAND:
         try:
-            found[method] = measured(graph, method, True, True, FEED)
+            found[method] = measured(graph, method, feed=FEED, **SPACES["kept"])
         except PlanError as error:
             found[method] = {"refused": str(error)}
     return found
@@ -56,7 +56,7 @@ def row(model: str, entry: dict[str, Any]) -> str:
     """Return a model's figures as a line of the table."""
     figures = " ".join(
         f"{entry[space]['cost_bytes'] / MIB:10.2f} {entry[space]['peak_bytes'] / MIB:8.1f}"
-        for space in SPACES
+        for space in METHODS
     )
     kept = entry["kept"]
     moved = {name: entry[name]["cost_bytes"] for name in BY_HAND if "cost_bytes" in entry[name]}
@@ -74,7 +74,7 @@ def main() -> None:
     entries: dict[str, Any] = {}
     if arguments.save is not None and arguments.save.exists():
         entries = json.loads(arguments.save.read_text(encoding="utf-8"))["results"]
-    heads = " ".join(f"{space:>10} {'peak':>8}" for space in SPACES)
+    heads = " ".join(f"{space:>10} {'peak':>8}" for space in METHODS)
     print(f"{'model':24} {heads} {'gap':>7} {'s':>6} {'by hand':>10}")
     for model in arguments.models or order:
         entries[model] = compared(built(model))

@@ -59,6 +59,7 @@ GROUPS = {
         "method",
         "no_replicate",
         "no_keep",
+        "copy_activations",
         "feed",
         "pins",
         "forbidden",
@@ -143,6 +144,11 @@ GROUPS = {
 @no_replicate_option
 @no_keep_option
 @click.option(
+    "--copy-activations",
+    is_flag=True,
+    help="Let activations that many operations read have copies, as weights may; the search takes longer.",
+)
+@click.option(
     "--feed",
     type=click.Choice(["batch", "anywhere"]),
     default="batch",
@@ -195,6 +201,7 @@ def command(
     objective: str,
     no_replicate: bool,
     no_keep: bool,
+    copy_activations: bool,
     feed: str,
     memory: str | None,
     front: bool,
@@ -234,7 +241,7 @@ def command(
     request = Request.read(
         workers, pins, forbidden, layouts, machine, objective, memory, not no_replicate, not no_keep, feed
     ).drawing(seed, proposals, beta, seconds)
-    request = request.on_groups(groups).merging(merge)
+    request = request.on_groups(groups).merging(merge).copying_activations(copy_activations)
     loaded = load_model(model, batch, shapes)
     graph = loaded.training_graph(
         optimizer, dtype=dtype, accumulate=accumulate, unroll=unroll, recompute=recompute

@@ -82,6 +82,10 @@ class Request:
         """Return the request with the groups of workers on which operations are placed."""
         return replace(self, settings=replace(self.settings, groups=groups))
 
+    def copying_activations(self, copied: bool) -> Request:
+        """Return the request that may copy activations, or may not."""
+        return replace(self, settings=replace(self.settings, copy_activations=copied))
+
     def merging(self, merge: bool) -> Request:
         """Return the request that may merge operations, or may not."""
         return replace(self, settings=replace(self.settings, merge=merge))

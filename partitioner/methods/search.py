@@ -270,14 +270,24 @@ def plan_of(
 
 
 def searched(problem: Problem, workers: int, method: Method, report: Report | None = None) -> Solution:
-    """Run the search. Raises PlanError if a solver gives up and the method does not handle that."""
+    """Run the search. Raises PlanError if a solver gives up and the method does not handle that.
+
+    If activations may have copies, the plan is never worse than the one that is found without them.
+    """
     search: Search = method.search
     if method.reports_progress and report is not None:
         search = partial(search, report=report)
     try:
-        return search(problem, workers)
+        found = search(problem, workers)
+        if not problem.activations:
+            return found
+        without = replace(problem, copied=problem.copied - problem.activations, activations=frozenset())
+        other: Solution = method.search(without, workers)
     except SolverError as error:
         raise PlanError(f"the method {method.name!r} finds no plan: {error}") from error
+    if found.cost.value <= other.cost.value:
+        return found
+    return replace(other, lower_bound=found.lower_bound, unproven=found.unproven)
 
 
 def _plan(problem: Problem, solution: Solution, workers: int, method: str, chosen: Chosen) -> Plan:

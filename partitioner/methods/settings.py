@@ -55,6 +55,9 @@ class SearchSettings:
     keep: bool = True
     """Whether plans may keep what is made, see `Space.keep`; for `bytes`, and methods that do so."""
 
+    copy_activations: bool = False
+    """Whether activations may have copies as well, see `Space.activations`."""
+
     feed: str = "batch"
     """Where data and labels arrive: split by `batch`, or `anywhere`, wherever a plan likes."""
 
@@ -111,9 +114,18 @@ class SearchSettings:
         return method
 
     def space(self) -> Space:
-        """Return the space that is searched. Raises PlanError for an unknown feed."""
+        """Return the space that is searched.
+
+        Raises PlanError for an unknown feed, or if activations cannot be copied.
+        """
         keeps = self.keep and self.objective == "bytes" and find_method(self.method).keeps
-        return Space(self.replicate, parse_feed(self.feed), keeps)
+        if self.copy_activations and not keeps:
+            raise PlanError(
+                f"copies of activations (copy_activations, --copy-activations) are for the objective 'bytes' "
+                f"and methods that keep copies; the method is {self.chosen_method().name!r}, the objective "
+                f"{self.objective!r}, and keep is {self.keep}"
+            )
+        return Space(self.replicate, parse_feed(self.feed), keeps, activations=self.copy_activations)
 
     def known_machine(self) -> Machine | None:
         """Return the machine, read if it is a name or a file. Raises MachineError for a bad one."""

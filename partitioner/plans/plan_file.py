@@ -47,6 +47,9 @@ EXTENT_LIMIT = 1 << 48
 _TENSORS = ("split", "replicated")
 """How plan files say whether a space replicates tensors."""
 
+_COPIES = ("kept", "kept with activations")
+"""How plan files say whether activations may be copied as well."""
+
 
 def write_plan(plan: PlanRecord, path: Path) -> None:
     """Write a plan file, whole or not at all. Raises PlanError if that fails."""
@@ -90,7 +93,7 @@ def encode_plan(plan: PlanRecord) -> str:
         head["space"] = {
             "tensors": _TENSORS[plan.space.replicate],
             "feed": plan.space.feed,
-            **({"copies": "kept"} if plan.space.keep else {}),
+            **({"copies": _COPIES[plan.space.activations]} if plan.space.keep else {}),
             **({} if limit is None else {"memory_bytes": limit}),
         }
     if plan.unproven:
@@ -257,14 +260,17 @@ def _space(value: object) -> Space:
     tensors = typed(entry["tensors"], str, "space.tensors")
     if tensors not in _TENSORS:
         raise PlanError(f"space.tensors is {tensors!r}; it must be one of {', '.join(_TENSORS)}")
-    if entry.get("copies", "kept") != "kept":
-        raise PlanError(f'space.copies is {entry["copies"]!r}; it must be "kept", or left out')
+    copies = entry.get("copies", _COPIES[False])
+    if copies not in _COPIES:
+        either = " or ".join(f'"{each}"' for each in _COPIES)
+        raise PlanError(f"space.copies is {copies!r}; it must be {either}, or left out")
     memory = entry.get("memory_bytes")
     return Space(
         tensors == _TENSORS[True],
         parse_feed(typed(entry["feed"], str, "space.feed")),
         "copies" in entry,
         None if memory is None else number_between(memory, "space.memory_bytes", 0, 1 << 62),
+        copies == _COPIES[True],
     )
 
 

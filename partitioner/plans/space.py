@@ -29,10 +29,14 @@ class Space:
     memory_bytes: int | None = None
     """The most that a worker's arena may take; None if memory is free."""
 
+    activations: bool = False
+    """Whether what many operations read may be copied even if it does not last, with `keep`."""
+
     def __str__(self) -> str:
         tensors = "may replicate any tensor" if self.replicate else "split all that can be split"
         fed = "by batch" if self.feed == "batch" else "anywhere"
         kept = " and keep what is made" if self.keep else ""
+        kept += ", with copies of activations" if self.keep and self.activations else ""
         limit = "" if self.memory_bytes is None else f", within {self.memory_bytes:,} bytes a worker"
         return f"{tensors}{kept}, with inputs fed {fed}{limit}"
 

@@ -12,7 +12,7 @@ Such outputs have equal tables, so that they agree in some best plan anyway.
 
 If copies are kept, a tensor may have one if it lasts, and if `READERS` classes of operations read it that do
 not overwrite it. With fewer readers it hardly needs one: the home may be where they read it, and what
-overwrites the tensor writes there.
+overwrites the tensor writes there. If the space has copies of activations, a tensor need not last.
 
 Assumes: a tensor has the shape of the one that it overwrites (`dataflow.validate`). Guarantees: all members
 of a class have the same shapes, and so the same choices: one table serves them all.
@@ -76,6 +76,8 @@ def build_problem(graph: Graph, objective: Objective | None = None, space: Space
             makers.setdefault(tensor_class[made], set()).add((operation_class[op.index], output))
     one_maker = (number for number, found in makers.items() if len(found) == 1)
     links = _links(graph, operation_class, tensor_class)
+    copied = _copied(graph, tensor_class, links, space.activations) - fed if space.keep else frozenset[int]()
+    lasting = {number for t, number in zip(graph.tensors, tensor_class, strict=True) if t.role.persistent}
     return Problem(
         graph,
         operators,
@@ -86,7 +88,8 @@ def build_problem(graph: Graph, objective: Objective | None = None, space: Space
         objective or MovedBytes(),
         replicate=space.replicate,
         fed=fed,
-        copied=_copied(graph, tensor_class, links) - fed if space.keep else frozenset(),
+        copied=copied,
+        activations=copied - lasting,
         unmoved=frozenset() if space.keep else fed,
         priced=space.keep,
         repeats=frozenset(
@@ -108,16 +111,18 @@ def _uses(graph: Graph, operation_class: Sequence[int]) -> list[object]:
     return [frozenset(uses) for uses in found]
 
 
-def _copied(graph: Graph, tensor_class: Sequence[int], links: Sequence[Link]) -> frozenset[int]:
+def _copied(
+    graph: Graph, tensor_class: Sequence[int], links: Sequence[Link], activations: bool
+) -> frozenset[int]:
     """Return the classes of tensors of which copies may be kept, see above."""
     overwriting = {tensor.index for tensor in graph.tensors if tensor.alias is not None}
-    lasting = Counter(
+    able = Counter(
         number
         for tensor, number in zip(graph.tensors, tensor_class, strict=True)
-        if tensor.alias is None and tensor.role.persistent
+        if tensor.alias is None and (activations or tensor.role.persistent)
     )
     read_after = {tensor_class[i] for op in graph.operations for i in op.inputs if i in overwriting}
-    readers: dict[int, set[int]] = {number: set() for number, count in lasting.items() if count == 1}
+    readers: dict[int, set[int]] = {number: set() for number, count in able.items() if count == 1}
     for link in links:
         if link.tensor in readers and not isinstance(link.use, int):
             readers[link.tensor].add(link.operator)

@@ -118,8 +118,14 @@ def restricted(problem: Problem, factors: tuple[int, ...], constraints: Sequence
     restrictions = collected.restrictions()
     named = restrictions.tensors.keys()
     fed, unmoved = problem.fed - named, problem.unmoved - named
-    copied = problem.copied - named
-    return replace(problem, restrictions=restrictions, fed=fed, copied=copied, unmoved=unmoved)
+    return replace(
+        problem,
+        restrictions=restrictions,
+        fed=fed,
+        copied=problem.copied - named,
+        activations=problem.activations - named,
+        unmoved=unmoved,
+    )
 
 
 class _Subject:

@@ -197,8 +197,11 @@ class Problem:
     copied: frozenset[int] = frozenset()
     """The classes of tensors that may have a copy for some of the operations that read them."""
 
+    activations: frozenset[int] = frozenset()
+    """Those of them that do not last."""
+
     unmoved: frozenset[int] = frozenset()
-    """Those among them that have no choice, because operations read them where they are fed."""
+    """Those of `fed` that have no choice, because operations read them where they are fed."""
 
     priced: bool = False
     """Whether repeated computation has a price, see `costs.repeated`."""

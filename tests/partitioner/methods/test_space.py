@@ -17,10 +17,19 @@ from tofu.partitioner.problem.sequences import by_batch, is_possible
 
 NESTED = ((False, False), (True, False), (True, True))
 SPACES = [Space(replicate, feed, keep) for replicate, keep in NESTED for feed in ("batch", "anywhere")]
+COPYING = Space(True, "batch", True, activations=True)
 
 
 def planned(graph, workers, method, space):
-    return partition(graph, workers, method, replicate=space.replicate, keep=space.keep, feed=space.feed)
+    return partition(
+        graph,
+        workers,
+        method,
+        replicate=space.replicate,
+        keep=space.keep,
+        feed=space.feed,
+        copy_activations=space.activations,
+    )
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -59,7 +68,27 @@ def test_larger_spaces_have_better_plans_of_a_model():
     assert (free_split, free_wide, free_kept) < (split, wide, kept)
 
 
-@pytest.mark.parametrize("space", SPACES, ids=str)
+def test_copies_of_activations_make_no_plan_worse():
+    graph = tofu.models.get("resnet-18", batch=8).training_graph()
+    kept, wider = (
+        planned(graph, 4, "refine", dataclasses.replace(COPYING, activations=wide)) for wide in (False, True)
+    )
+    wider.verify(graph)
+    assert wider.cost_bytes <= kept.cost_bytes
+    assert str(wider.space) == str(kept.space).replace(" made,", " made, with copies of activations,")
+
+
+@pytest.mark.parametrize(
+    "other", [{"keep": False}, {"method": "data-parallel"}, {"objective": "time", "machine": "dgx-1-v100"}]
+)
+def test_copies_of_activations_need_a_search_that_keeps_copies(graph, other):
+    with pytest.raises(
+        PlanError, match=r"copies of activations \(copy_activations, --copy-activations\) are for"
+    ):
+        partition(graph, 2, copy_activations=True, **other)
+
+
+@pytest.mark.parametrize("space", [*SPACES, COPYING], ids=str)
 def test_files_keep_the_space(graph, space, tmp_path):
     plan = planned(graph, 4, "recursive", space)
     plan.save(tmp_path / "plan.json")
@@ -68,7 +97,11 @@ def test_files_keep_the_space(graph, space, tmp_path):
     assert ('"space"' in text) == (space != Space())
     if space == Space(True, "batch", True):
         for old, new, said in (
-            ('"kept"', '"lost"', "space.copies is 'lost'; it must be \"kept\", or left out"),
+            (
+                '"kept"',
+                '"lost"',
+                'space.copies is \'lost\'; it must be "kept" or "kept with activations", or left out',
+            ),
             ('"replicated"', '"both"', "space.tensors is 'both'; it must be one of split, replicated"),
             ('"batch"', '"box"', "there is no feed 'box'; there are: batch, anywhere"),
         ):

@@ -13,14 +13,15 @@ from tofu.partitioner.layouts.forms import Partial
 from .whole_space import TERMS, cheapest, repeated
 
 
-def check(graph, workers):
-    best = cheapest(graph, workers)
-    found = partition(graph, workers, method="exact", feed="anywhere")
+def check(graph, workers, activations=False):
+    best = cheapest(graph, workers, activations)
+    settings = {"feed": "anywhere", "copy_activations": activations}
+    found = partition(graph, workers, method="exact", **settings)
     found.verify(graph)
     assert found.cost_bytes == found.lower_bound_bytes
     assert found.cost_bytes + price(graph, found) == best
     for method in ("recursive", "refine"):
-        other = partition(graph, workers, method=method, feed="anywhere")
+        other = partition(graph, workers, method=method, **settings)
         assert other.lower_bound_bytes <= max(best - price(graph, other), 0)
         assert best <= other.cost_bytes + price(graph, other)
     return found
@@ -88,6 +89,49 @@ def test_the_best_plan_with_tensors_that_many_read_is_that_of_enumeration(data, 
     if data.draw(st.booleans()):
         update(builder, texts, shared)
     check(builder.graph(), data.draw(st.sampled_from([2, 3])))
+
+
+@settings(max_examples=40, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_the_best_plan_with_copies_of_activations_is_that_of_enumeration(data, toy, texts):
+    builder = toy()
+    rows, columns = data.draw(st.tuples(*[st.sampled_from([2, 3, 4, 6])] * 2))
+    shared = builder.apply(texts["RELU"], builder.tensor(rows, columns))
+    for kind in data.draw(
+        st.lists(st.sampled_from(["LEFT", "RIGHT", "RELU", "TRANSPOSE"]), min_size=3, max_size=4)
+    ):
+        other = data.draw(st.sampled_from([1, 4, 16]))
+        if kind == "LEFT":
+            builder.apply(texts["MATMUL"], shared, builder.tensor(columns, other))
+        elif kind == "RIGHT":
+            builder.apply(texts["MATMUL"], builder.tensor(other, rows), shared)
+        else:
+            builder.apply(texts[kind], shared)
+    check(builder.graph(), data.draw(st.sampled_from([2, 3])), activations=True)
+
+
+@settings(max_examples=20, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_any_activation_may_have_a_copy(data, draw_graph):
+    check(data.draw(draw_graph(max_operations=4)), data.draw(st.sampled_from([2, 3])), activations=True)
+
+
+@pytest.mark.parametrize("method", ["recursive", "refine", "exact"])
+def test_an_activation_that_is_read_in_two_layouts_is_copied_once(toy, texts, method):
+    builder = toy()
+    shared = builder.apply(texts["RELU"], builder.tensor(64, 64))
+    for _ in range(4):
+        builder.apply(texts["RELU"], shared)
+    graph = builder.graph()
+    names = [operation.name for operation in graph.operations]
+    pins = [f"pin {name}={variable}" for name, variable in zip(names, "iiijj", strict=True)]
+    pinned = {"method": method, "feed": "anywhere", "constraints": pins}
+    plan = partition(graph, 2, copy_activations=True, **pinned)
+    plan.verify(graph)
+    ((copy,),) = plan.copies.values()
+    assert copy.readers == (names[3], names[4])
+    assert plan.cost_bytes == 64 * 64 // 2 * 4
+    assert partition(graph, 2, **pinned).cost_bytes == 2 * plan.cost_bytes
 
 
 @pytest.mark.parametrize("method", ["recursive", "refine", "exact"])

@@ -21,8 +21,11 @@ TERMS = "terms"
 NEVER = 10**9
 
 
-def cheapest(graph, workers):
-    """Return the least bytes that any plan moves, with the price of what it computes more than once."""
+def cheapest(graph, workers, activations=False):
+    """Return the least bytes that any plan moves, with the price of what it computes more than once.
+
+    With `activations`, tensors that do not last may have copies as well.
+    """
     factors = prime_factors(workers)
     groups = {}
     for op in graph.operations:
@@ -47,7 +50,7 @@ def cheapest(graph, workers):
         hops = (False, True) if len({number[op.index] for op in makers}) == 1 else (False,)
         read_by = {number[op.index] for op in touching} - {number[op.index] for op in makers}
         copies = [None]
-        if tensor.role.persistent and len(read_by) >= 3:
+        if (activations or tensor.role.persistent) and len(read_by) >= 3:
             copies += tensor_sequences(tensor.shape, factors, terms=False)
         costs = []
         for layout, copy, stops in itertools.product(layouts, copies, hops):
