@@ -50,8 +50,10 @@ def _search_within(
     graph: Graph, workers: int, settings: SearchSettings, limit: SameLimit, withheld: tuple[int, ...]
 ) -> Fitting:
     """Find a plan within a limit for this very graph, if bytes are withheld from workers."""
-    needs = needs_of(graph, withheld)
-    found = find_plan_within(graph, workers, settings, limit, needs)
+    require_graph(graph)
+    arenas = Arenas(graph)
+    needs = needs_of(graph, withheld, arenas)
+    found = replace(find_plan_within(graph, workers, settings, limit, needs), arenas=arenas)
     if settings.objective != "step-time":
         return found
     assert settings.machine is not None
@@ -112,10 +114,11 @@ def with_times(graph: Graph, plan: Plan, machine: Machine) -> Plan:
     return replace(plan, step_seconds=timeline.seconds, step_bound_seconds=timeline.bound_seconds)
 
 
-def needs_of(graph: Graph, withheld: tuple[int, ...] = ()) -> Needs:
+def needs_of(graph: Graph, withheld: tuple[int, ...] = (), arenas: Arenas | None = None) -> Needs:
     """Return the memory that plans of a graph need: arenas, and the workspace of the processor's kernels.
 
-    `withheld` are the bytes that each worker lacks of the highest limit.
+    `withheld` are the bytes that each worker lacks of the highest limit. `arenas` are those of its plans, if
+    they are used elsewhere as well.
     Raises GraphError for a value that is not a graph.
     """
     require_graph(graph)
@@ -137,7 +140,7 @@ def needs_of(graph: Graph, withheld: tuple[int, ...] = ()) -> Needs:
         arenas = tuple(map(sum, zip(needed.arena_bytes, lacking, strict=True)))
         return replace(needed, arena_bytes=arenas).peak_bytes - max(arenas)
 
-    arena = partial(Arenas(graph).largest, withheld=withheld)
+    arena = partial((arenas or Arenas(graph)).largest, withheld=withheld)
     return Needs(arena, workspace, alone, withheld)
 
 

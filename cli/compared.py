@@ -12,7 +12,7 @@ from .request import Request
 if TYPE_CHECKING:
     from ..dataflow.graph import Graph
     from ..partitioner import Fitting, Plan
-    from ..programs.memory import MemoryPlan
+    from ..programs.memory import MemoryFigures
     from ..programs.program import PartitionedGraph
     from ..simulator.timeline import Timeline
 
@@ -25,14 +25,18 @@ def slow_methods() -> set[str]:
 
 
 def figures(
+    graph: Graph,
     found: Fitting,
-    programs: PartitionedGraph,
-    memory: MemoryPlan,
-    timeline: Timeline | None,
+    memory: MemoryFigures,
     request: Request,
+    programs: PartitionedGraph | None = None,
+    timeline: Timeline | None = None,
 ) -> dict[str, Any]:
-    """Return what there is to compare of a plan, as `--json` prints it."""
-    from ..programs.computed_load import computed_load
+    """Return what there is to compare of a plan, as `--json` prints it.
+
+    `programs` are needed for what crosses the links of a machine.
+    """
+    from ..partitioner.costs.computed_load import computed_load
 
     plan = found.plan
     return {
@@ -49,7 +53,7 @@ def figures(
         **_timed(plan),
         "search_seconds": plan.search_seconds,
         "peak_bytes_per_worker": max(memory.arena_bytes),
-        "flops_per_worker": list(computed_load(programs).flops),
+        "flops_per_worker": list(computed_load(graph, plan).flops),
         **request.facts(programs, timeline, found),
     }
 
@@ -97,5 +101,6 @@ def compared(
             left_out[method] = error
             continue
         programs = lower(graph, found.plan)
-        entries.append(figures(found, programs, plan_memory(programs), asked.timeline(programs), request))
+        timeline = asked.timeline(programs)
+        entries.append(figures(graph, found, plan_memory(programs), request, programs, timeline))
     return entries, left_out

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from ..dataflow.graph import Graph
     from ..models import Model
     from ..partitioner import Fitting, Plan
-    from ..programs.memory import MemoryPlan
+    from ..programs.memory import MemoryFigures
     from ..simulator.timeline import Timeline
 
 
@@ -252,7 +252,7 @@ def command(
     found = request.partition(graph, method) if as_json else watched(request, graph, method)
     graph = graph_of(found.plan)
     request = dataclasses.replace(request, workers=found.plan.workers)
-    facts, arenas, timeline = _gathered(loaded, graph, found, request, as_json or report is not None)
+    facts, held, timeline = _gathered(loaded, graph, found, request, as_json or report is not None)
     facts |= {"dtype": dtype, "accumulate": accumulate, "unroll": unroll, "recompute": recompute}
     if merge:
         facts["merged"] = found.plan.merged
@@ -263,12 +263,12 @@ def command(
     else:
         from ..reports.plan import show
 
-        show(graph, found.plan, facts, arenas)
+        show(graph, found.plan, facts, held)
     if report is not None:
         from ..reports.console import waiting
 
         with waiting("comparing methods and pricing alternatives", quiet=as_json):
-            _write_page(report, graph, found.plan, facts, arenas, timeline, request)
+            _write_page(report, graph, found.plan, facts, timeline, request)
         if not as_json:
             say(f"page written to {report}")
     request.require_fit(graph, found)
@@ -289,32 +289,35 @@ def _front(graph: Graph, method: str, request: Request, quiet: bool) -> list[dic
 
 
 def _gathered(
-    model: Model, graph: Graph, found: Fitting, request: Request, messages: bool
-) -> tuple[dict[str, Any], MemoryPlan, Timeline | None]:
-    """Return what `--json` prints of a plan, its memory plan, and its time line if it has one.
+    model: Model, graph: Graph, found: Fitting, request: Request, counting: bool
+) -> tuple[dict[str, Any], MemoryFigures, Timeline | None]:
+    """Return what `--json` prints of a plan, its memory, and its time line if it has one.
 
-    With `messages`, they are counted by how far pieces travel together.
+    If `counting`, messages are counted by how far pieces travel together. Programs are made only if that, a
+    machine or tensors that are collected together need them.
     """
     from ..partitioner import lower, partition
     from ..partitioner.lowering.arenas import Arenas
     from ..programs.memory import plan_memory
     from ..programs.messages import count_messages
 
-    programs = lower(graph, found.plan)
-    memory, timeline = plan_memory(programs), request.timeline(programs)
-    whole = partition(graph, workers=1, replicate=False, keep=False)
+    plan, arenas = found.plan, found.arenas or Arenas(graph)
+    needed = counting or request.machine is not None or plan.together
+    programs = lower(graph, plan) if needed else None
+    memory = arenas.figures(plan) if programs is None else plan_memory(programs)
+    timeline = None if programs is None else request.timeline(programs)
     facts = {
         "model": model.name,
-        "workers": found.plan.workers,
+        "workers": plan.workers,
         "batch": model.batch,
         "operators": len(graph.operations),
         "tensors": len(graph.tensors),
         "weight_state_bytes": model.weight_state_bytes,
         "live_bytes_per_worker": max(memory.lower_bound_bytes),
-        "single_device_peak_bytes": Arenas(graph).largest(whole),
-        **figures(found, programs, memory, timeline, request),
+        "single_device_peak_bytes": arenas.largest(partition(graph, 1, replicate=False, keep=False)),
+        **figures(graph, found, memory, request, programs, timeline),
     }
-    if messages:
+    if counting and programs is not None:
         facts["messages"] = dataclasses.asdict(count_messages(programs))
     return facts, memory, timeline
 
@@ -324,11 +327,12 @@ def _write_page(
     graph: Graph,
     found: Plan,
     facts: dict[str, Any],
-    memory: MemoryPlan,
     timeline: Timeline | None,
     request: Request,
 ) -> None:
     """Write the plan's page, compared with the methods that take seconds."""
+    from ..partitioner import lower
+    from ..programs.memory import plan_memory
     from ..reports.page import render
     from ..reports.page.data import Comparison, page_data
     from ..support.saved_files import save_whole
@@ -337,6 +341,7 @@ def _write_page(
     entries, refused = compared(graph, request, without={*slow, found.method})
     left_out = {method: str(error) for method, error in refused.items()}
     left_out |= {method: "it may take minutes" for method in sorted(slow) if method != found.method}
+    memory = plan_memory(lower(graph, found))
     page = page_data(graph, found, facts, memory, Comparison(entries, left_out), timeline)
     save_whole(path, render(page).encode())
 

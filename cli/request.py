@@ -166,7 +166,9 @@ class Request:
             return None
         return simulate(programs, self.machine)
 
-    def facts(self, programs: PartitionedGraph, timeline: Timeline | None, found: Fitting) -> dict[str, Any]:
+    def facts(
+        self, programs: PartitionedGraph | None, timeline: Timeline | None, found: Fitting
+    ) -> dict[str, Any]:
         """Return what there is to say of a plan beyond its bytes, as `--json` prints it."""
         from ..partitioner.costs.traffic import traffic
         from ..partitioner.methods.limit import worker_limits
@@ -175,6 +177,7 @@ class Request:
         if self.settings.constraints:
             facts["constraints"] = [str(constraint) for constraint in self.settings.constraints]
         if self.machine is not None:
+            assert programs is not None, "what crosses its links is counted in programs"
             crossing = traffic(programs, self.machine)
             facts["machine"] = self.machine.name
             facts["objective"] = self.settings.objective
@@ -196,7 +199,7 @@ class Request:
             facts["transfer_seconds"] = crossing.transfer_seconds
         facts["step_seconds"] = None if timeline is None else timeline.seconds
         facts["step_bound_seconds"] = None if timeline is None else timeline.bound_seconds
-        limits = worker_limits(self.limit, programs.workers)
+        limits = worker_limits(self.limit, found.plan.workers)
         if limits is not None:
             facts["device_memory_bytes"] = min(limits)
             facts["fits"] = found.peak_bytes <= max(limits)

@@ -35,6 +35,9 @@ from .program import Buffer, BufferKind, Compute, PartitionedGraph
 Ticks = npt.NDArray[np.int64]
 LARGEST_COUNT = 10
 
+HeldBuffer = tuple[int, BufferKind, int]
+"""The tensor, the kind and the size of a buffer."""
+
 
 @dataclass(frozen=True, slots=True)
 class Lifetimes:
@@ -62,11 +65,8 @@ class LiveTensor:
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryPlan(NotebookDisplay):
-    """The place of every buffer in its worker's arena."""
-
-    offsets: tuple[tuple[int, ...], ...]
-    """`offsets[worker][buffer]`: the buffer's first byte in the worker's arena."""
+class MemoryFigures:
+    """The sizes of all arenas, and what they hold when it is the most."""
 
     arena_bytes: tuple[int, ...]
     """The size of each worker's arena."""
@@ -80,13 +80,6 @@ class MemoryPlan(NotebookDisplay):
     peak_kinds: tuple[Mapping[BufferKind, int], ...]
     """For each worker, the live bytes at that tick by kind of buffer."""
 
-    begins: tuple[int, ...]
-    """The tick at which each operation begins."""
-
-    def __repr__(self) -> str:
-        largest = max(self.arena_bytes, default=0)
-        return f"<memory plan of {len(self.arena_bytes)} workers: {largest:,} bytes in the largest arena>"
-
     @property
     def fullest(self) -> int:
         """Return the worker with the largest arena."""
@@ -96,6 +89,21 @@ class MemoryPlan(NotebookDisplay):
     def lower_bound_bytes(self) -> tuple[int, ...]:
         """Return each worker's largest sum of live bytes: no plan with these lifetimes needs less."""
         return tuple(int(live.max(initial=0)) for live in self.live_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPlan(MemoryFigures, NotebookDisplay):
+    """The place of every buffer in its worker's arena."""
+
+    offsets: tuple[tuple[int, ...], ...]
+    """`offsets[worker][buffer]`: the buffer's first byte in the worker's arena."""
+
+    begins: tuple[int, ...]
+    """The tick at which each operation begins."""
+
+    def __repr__(self) -> str:
+        largest = max(self.arena_bytes, default=0)
+        return f"<memory plan of {len(self.arena_bytes)} workers: {largest:,} bytes in the largest arena>"
 
 
 @gc_paused()
@@ -108,7 +116,7 @@ def plan_memory(partitioned: PartitionedGraph) -> MemoryPlan:
     hosts = in_place_hosts(partitioned, lifetimes)
     known: dict[tuple[bytes, ...], Arena] = {}
     arenas: list[Arena] = []
-    live: list[list[Buffer]] = []
+    held: list[list[HeldBuffer]] = []
     for worker, program in enumerate(partitioned.programs):
         sizes = np.array([buffer.nbytes for buffer in program.buffers], np.int64)
         births, deaths = lifetimes.births[worker], lifetimes.deaths[worker]
@@ -117,30 +125,47 @@ def plan_memory(partitioned: PartitionedGraph) -> MemoryPlan:
         if key not in known:
             known[key] = plan_arena(sizes, births, deaths, host)
         arenas.append(known[key])
-        held = _held_at(int(known[key].live_bytes.argmax()), births, deaths, hosts[worker])
-        live.append([program.buffers[index] for index in held])
-    tensors = partitioned.graph.tensors
+        live = [
+            program.buffers[index] for index in fullest_buffers(known[key], births, deaths, hosts[worker])
+        ]
+        held.append([(buffer.tensor, buffer.kind, buffer.nbytes) for buffer in live])
+    found = memory_figures(partitioned.graph, arenas, held)
     return MemoryPlan(
+        found.arena_bytes,
+        found.live_bytes,
+        found.largest,
+        found.peak_kinds,
         offsets=tuple(arena.offsets for arena in arenas),
-        arena_bytes=tuple(arena.nbytes for arena in arenas),
-        live_bytes=tuple(arena.live_bytes for arena in arenas),
-        largest=tuple(
-            tuple(LiveTensor(tensors[b.tensor].name, b.kind, b.nbytes) for b in buffers[:LARGEST_COUNT])
-            for buffers in (sorted(each, key=lambda b: (-b.nbytes, b.index)) for each in live)
-        ),
-        peak_kinds=tuple(
-            {kind: sum(b.nbytes for b in buffers if b.kind is kind) for kind in BufferKind}
-            for buffers in live
-        ),
         begins=tuple(first_ticks(partitioned)),
     )
 
 
-def _held_at(now: int, births: Ticks, deaths: Ticks, hosts: Sequence[int]) -> list[int]:
-    """List the buffers that memory holds at a tick: of those that share memory, the one born last."""
+def memory_figures(
+    graph: Graph, arenas: Sequence[Arena], held: Sequence[Sequence[HeldBuffer]]
+) -> MemoryFigures:
+    """Return the figures of arenas, given the buffers that each holds when that is the most."""
+    return MemoryFigures(
+        arena_bytes=tuple(arena.nbytes for arena in arenas),
+        live_bytes=tuple(arena.live_bytes for arena in arenas),
+        largest=tuple(
+            tuple(LiveTensor(graph.tensors[t].name, kind, nbytes) for t, kind, nbytes in each[:LARGEST_COUNT])
+            for each in (sorted(buffers, key=lambda buffer: -buffer[2]) for buffers in held)
+        ),
+        peak_kinds=tuple(
+            {kind: sum(nbytes for _, own, nbytes in each if own is kind) for kind in BufferKind}
+            for each in held
+        ),
+    )
+
+
+def fullest_buffers(arena: Arena, births: Ticks, deaths: Ticks, hosts: Sequence[int]) -> list[int]:
+    """List the buffers that an arena holds when that is the most: of those that share memory, the one born
+    last.
+    """
+    now = int(arena.live_bytes.argmax())
     live = np.flatnonzero((births <= now) & (now <= deaths))
     by_birth = live[np.argsort(births[live], kind="stable")].tolist()
-    return list({hosts[index]: index for index in by_birth}.values())
+    return sorted({hosts[index]: index for index in by_birth}.values())
 
 
 def buffer_lifetimes(partitioned: PartitionedGraph) -> Lifetimes:

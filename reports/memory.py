@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ..programs.memory import MemoryPlan
+from ..programs.memory import MemoryFigures
 from ..programs.program import BufferKind
 from .tables import table
 from .units import format_bytes
@@ -17,7 +17,7 @@ COLUMNS, ROWS = 72, 8
 BLOCKS = " ▁▂▃▄▅▆▇█"
 
 
-def page(memory: MemoryPlan, single_device_bytes: int) -> RenderableType:
+def page(memory: MemoryFigures, single_device_bytes: int) -> RenderableType:
     """Return the peaks of all workers, then where the fullest one stands."""
     fullest = memory.fullest
     live = memory.live_bytes[fullest]
@@ -58,7 +58,7 @@ def highest(live: npt.NDArray[np.int64], spans: int) -> npt.NDArray[np.int64]:
     return np.maximum.reduceat(live, edges[:-1])
 
 
-def _peaks(memory: MemoryPlan, single: int) -> Table:
+def _peaks(memory: MemoryFigures, single: int) -> Table:
     heads = ("worker", "peak", "live at once", "of one device's")
     workers = table(*heads, title="Memory without kernel workspaces")
     rows = zip(memory.arena_bytes, memory.lower_bound_bytes, strict=True)
@@ -69,7 +69,7 @@ def _peaks(memory: MemoryPlan, single: int) -> Table:
     return workers
 
 
-def _largest(memory: MemoryPlan, worker: int) -> Table:
+def _largest(memory: MemoryFigures, worker: int) -> Table:
     tensors = table("tensor", "as", "bytes", "share", title=f"Largest at the peak of worker {worker}")
     bound = max(memory.lower_bound_bytes[worker], 1)
     for tensor in memory.largest[worker]:

@@ -9,12 +9,12 @@ from rich.table import Table
 
 from ..dataflow.graph import Graph
 from ..partitioner import METHODS, Plan, contributors
+from ..partitioner.costs.computed_load import UNEVEN, ComputedLoad
 from ..partitioner.explaining.copies import kept_copies
 from ..partitioner.layouts.form_text import form_text
 from ..partitioner.layouts.order import in_order
 from ..partitioner.plans.plan_record import TransferSeconds
-from ..programs.computed_load import UNEVEN, ComputedLoad
-from ..programs.memory import MemoryPlan
+from ..programs.memory import MemoryFigures
 from ..support.wording import counted
 from .console import wide_console
 from .copies import copies_table
@@ -31,7 +31,7 @@ _MERGED = {
 }
 
 
-def show(graph: Graph, plan: Plan, facts: dict[str, Any], memory: MemoryPlan) -> None:
+def show(graph: Graph, plan: Plan, facts: dict[str, Any], memory: MemoryFigures) -> None:
     """Print the plan. `facts` are the figures that `tofu plan --json` prints."""
     console = wide_console()
     console.print(

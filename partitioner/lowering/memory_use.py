@@ -16,12 +16,15 @@ import numpy as np
 from ...dataflow.graph import Graph, Operation
 from ...programs.clock import reads, writes
 from ...programs.memory import have_same_form
-from ...programs.program import Compute, Held
+from ...programs.program import BufferKind, Compute, Held
 from ..layouts.copies import ReadCopy
 from .lowering import Lowering, PlanRegions
 
 OWN = -1
 """The slot of the buffers that live no longer than an operation."""
+
+KINDS = tuple(BufferKind)
+"""All kinds of buffers, by their numbers."""
 
 _NEVER = np.iinfo(np.int64).max // 2
 
@@ -39,6 +42,9 @@ class WorkerUse:
 
     own: tuple[int, ...]
     """The size of each buffer of its own."""
+
+    contents: Rows
+    """The slot of the tensor that each of these holds, and the number of its kind among all `KINDS`."""
 
     copied: Rows
     """For each copy that it makes, the size of each part; 0 for one that the worker holds already."""
@@ -108,14 +114,16 @@ def memory_use(regions: PlanRegions, operation: Operation, versions: Sequence[Re
                 copied[worker].append(sizes)
             slots.add(slot, parts)
     own: list[tuple[int, ...]] = []
+    contents: list[Rows] = []
     for worker, buffers in enumerate(lowering.buffers):
         made = [each for each in buffers[begins[worker] :] if (worker, each.index) not in slots.of]
         slots.add(OWN, [(worker, each.index) for each in made])
         own.append(tuple([each.nbytes for each in made]))
+        contents.append(tuple([(tensors.index(each.tensor), KINDS.index(each.kind)) for each in made]))
     touched = _touched(lowering, slots)
     overwriting = _overwriting(regions.graph, operation, lowering, slots)
     last = max((each[-1].tick for each in lowering.instructions if each), default=0)
-    uses = [WorkerUse(own[w], tuple(copied[w]), touched[w], overwriting[w]) for w in workers]
+    uses = [WorkerUse(own[w], contents[w], tuple(copied[w]), touched[w], overwriting[w]) for w in workers]
     return MemoryUse(lowering.tick, last, tuple(uses))
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from ..lowering.arenas import Arenas
 from ..plans.cost import PICOSECONDS_PER_SECOND
 from ..plans.plan import Plan
 from ..problem.least_scratch import Scratch
@@ -51,6 +52,9 @@ class Fitting:
 
     least_bytes: int = 0
     """If the plan does not fit, a lower bound on the memory that the plans of its space need."""
+
+    arenas: Arenas | None = field(default=None, compare=False)
+    """The arenas of the graph's plans, if the search planned them."""
 
     @property
     def peak_bytes(self) -> int:

@@ -87,7 +87,7 @@ def test_text_is_escaped() -> None:
     shown = html(plan)
     assert "<b>" not in shown.replace("<b>&lt;i&gt;", "")
     assert "&lt;b&gt;" in shown
-    empty = MemoryPlan(((),), (0,), (np.zeros(1, np.int64),), ((),), ({},), ())
+    empty = MemoryPlan((0,), (np.zeros(1, np.int64),), ((),), ({},), ((),), ())
     assert "0 B" in html(empty)
 
 

@@ -4,14 +4,26 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 import tofu
 from tofu.errors import PlanError
-from tofu.partitioner import partition, peak_bytes
+from tofu.partitioner import lower, partition
 from tofu.partitioner.lowering.arenas import Arenas
+from tofu.programs.memory import plan_memory
 
 from .assignments import MODELS, network, random_plan
+
+
+def check(arenas, graph, plan):
+    planned, found = plan_memory(lower(graph, plan)), arenas.figures(plan)
+    assert arenas.largest(plan) == max(planned.arena_bytes)
+    assert found.arena_bytes == planned.arena_bytes
+    assert found.largest == planned.largest
+    assert found.peak_kinds == planned.peak_kinds
+    for mine, others in zip(found.live_bytes, planned.live_bytes, strict=True):
+        np.testing.assert_array_equal(mine, others)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -22,7 +34,7 @@ def test_random_plans(name):
     plans = [random_plan(graph, 2 + seed % 4, seed) for seed in range(6)]
     assert any(plan.copies for plan in plans)
     for plan in (*plans, *plans[:2]):
-        assert arenas.largest(plan) == peak_bytes(graph, plan)
+        check(arenas, graph, plan)
 
 
 @pytest.mark.parametrize("method", ["recursive", "refine", "data-parallel"])
@@ -31,7 +43,7 @@ def test_plans_of_searches(method):
     arenas = Arenas(graph)
     for workers in (1, 2, 4, 6):
         plan = partition(graph, workers, method)
-        assert arenas.largest(plan) == peak_bytes(graph, plan)
+        check(arenas, graph, plan)
 
 
 def test_another_graph():
