@@ -175,7 +175,7 @@ class PlacedUses:
         return largest
 
     def _numbers(self) -> tuple[Integers, Integers]:
-        """Return the numbers of tables `[operations, workers]` and of the parts of homes `[homes, workers]`."""
+        """Return the numbers of tables `[operations, workers]` and of homes' parts `[homes, workers]`."""
         workers = self._regions.plan.workers
         owned = [self._known.held(self._regions.owned[tensor]) for tensor in self._touched.homes.tolist()]
         tables = np.array([use.tables for use in self._uses], np.int64).reshape(-1, workers)

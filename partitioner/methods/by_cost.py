@@ -26,7 +26,8 @@ from ..problem.live_bytes import LiveBytes
 from ..problem.restrictions import UNRESTRICTED
 from ..problem.sequences import all_sequences, sequence_count
 from ..problem.solution import Solution, assigned
-from ..solvers.elimination import CostTable, WidthError
+from ..solvers.elimination import CostTable
+from ..solvers.errors import WidthError
 from ..solvers.rising import rising
 from .lagrangian import LivePrices
 

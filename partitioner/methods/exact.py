@@ -27,7 +27,8 @@ from ..problem.sequences import all_sequences, sequence_count
 from ..problem.solution import Solution, assigned, chosen
 from ..solvers.anytime import Report, close_gap, unheard
 from ..solvers.dominance import Dominance
-from ..solvers.elimination import WidthError, eliminate
+from ..solvers.elimination import eliminate
+from ..solvers.errors import WidthError
 from .many_steps import many_steps
 from .refine import moved, refine
 

@@ -40,7 +40,8 @@ from ..problem.problem import Problem
 from ..problem.solution import Solution, assigned
 from ..solvers.anytime import Effort, Report, close_gap, unheard
 from ..solvers.dominance import Dominance
-from ..solvers.elimination import WidthError, eliminate
+from ..solvers.elimination import eliminate
+from ..solvers.errors import WidthError
 from .refine import LEAST_GAIN, moved
 
 CHOICE_LIMIT = 1 << 12

@@ -31,7 +31,8 @@ from ..problem.problem import Problem
 from ..problem.sequences import all_sequences, sequence_count
 from ..problem.solution import assigned
 from ..problem.unpriced import Unpriced
-from ..solvers.elimination import CostTable, WidthError
+from ..solvers.elimination import CostTable
+from ..solvers.errors import WidthError
 from ..solvers.frontier import least_frontier
 from ..solvers.pair_table import PairTable
 from ..solvers.supported import supports

@@ -36,7 +36,8 @@ from ..problem.sequences import Label, Near
 from ..problem.solution import Solution, assigned, chosen
 from ..solvers import elimination
 from ..solvers.dominance import Dominance
-from ..solvers.elimination import WidthError, eliminate
+from ..solvers.elimination import eliminate
+from ..solvers.errors import WidthError
 from ..solvers.min_plus import MIN_PLUS
 from ..solvers.semiring import TableArithmetic
 from ..solvers.solve import NO_PROOF, approached

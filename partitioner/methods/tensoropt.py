@@ -38,7 +38,7 @@ from ..problem.problem import Chosen, Problem
 from ..problem.sequences import all_sequences
 from ..problem.solution import assigned
 from ..problem.unpriced import Unpriced
-from ..solvers.elimination import WidthError
+from ..solvers.errors import WidthError
 from ..solvers.frontier import FrontierOptimum, least_frontier
 from .frontier import (
     WHOLE,

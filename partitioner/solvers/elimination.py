@@ -19,27 +19,18 @@ share one array are recognised, and so is whatever follows from them.
 
 from __future__ import annotations
 
-import heapq
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
-from .errors import SolverError, SolverLimitError
+from .elimination_order import elimination_order
+from .errors import SolverError
 from .min_plus import MIN_PLUS
 from .semiring import Scope, Table, TableArithmetic, Trace
 
 TABLE_LIMIT = 1 << 24
 """The largest number of entries of a combined table; the table that stays is smaller by one domain."""
-
-
-class WidthError(SolverLimitError):
-    """The graph is too densely connected to be eliminated: a table would need `entries` entries."""
-
-    def __init__(self, message: str, entries: int) -> None:
-        super().__init__(message)
-        self.entries = entries
 
 
 class CostTable(NamedTuple):
@@ -165,9 +156,8 @@ def buckets(domains: Sequence[int], cost_tables: Iterable[CostTable], table_limi
 class _FactorGraph:
     """Tables by scope: scopes ascend, hold no fixed variable, and occur once each.
 
-    From `_connect` on, a variable's neighbours are the other variables of its tables, as they are when the
-    variables that `_order` took so far are eliminated. The optimum is the product of `_constant` and of
-    `_ended`, the messages over no variable if they are traced.
+    The optimum is the product of `_constant` and of `_ended`, the messages over no variable if they are
+    traced.
     """
 
     def __init__(
@@ -190,8 +180,7 @@ class _FactorGraph:
         self._fixed: list[int | None] = [0 if domain == 1 else None for domain in domains]
         for variable, value in evidence.items():
             self._fixed[variable] = value
-        self._tables: list[dict[Scope, Table]] = [{} for _ in domains]
-        self._neighbours: list[set[int]] = [set() for _ in domains]
+        self._tables: dict[Scope, Table] = {}
         self._constant: Table | None = None
         self._ended: Table | None = None
         self._joined: dict[Scope, list[Joined]] = {}
@@ -242,15 +231,12 @@ class _FactorGraph:
         if not scope:
             self._constant = self._product(self._constant, table)
             return
-        present = self._tables[scope[0]].get(scope)
-        if present is not None:
-            table = self._arithmetic.multiply(present, table)
-        for variable in scope:
-            self._tables[variable][scope] = table
+        present = self._tables.get(scope)
+        self._tables[scope] = table if present is None else self._arithmetic.multiply(present, table)
 
     def _insert_message(self, scope: Scope, message: Table, variable: int) -> None:
         """Add the message of an eliminated variable, so that its parts can be traced."""
-        before = self._tables[scope[0]].get(scope) if scope else self._ended
+        before = self._tables.get(scope) if scope else self._ended
         self._joined.setdefault(scope, []).append(Joined(before, message, variable))
         if scope:
             self._insert_sorted(scope, message)
@@ -288,98 +274,25 @@ class _FactorGraph:
 
     def _eliminated(self, table_limit: int) -> tuple[list[Eliminated], int]:
         """Eliminate all variables; return them, and the entries of the largest table."""
-        order, largest = self._order(table_limit)
+        domains = [0 if fixed is not None else n for n, fixed in zip(self._domains, self._fixed, strict=True)]
+        order = elimination_order(tuple(domains), tuple(self._tables), table_limit)
+        remaining, eliminate = self._tables, self._arithmetic.eliminate
         traced = self._arithmetic.semiring.trace is not None
         eliminated: list[Eliminated] = []
-        for variable, around in order:
-            tables = self._tables[variable]
+        for variable, around, axis, scoped in order.steps:
+            tables = {scope: remaining.pop(scope) for scope, _ in scoped}
             if not tables:
                 eliminated.append(Eliminated(variable, tables, None))
                 continue
-            left, constant = self._message(variable, tables, around)
+            left, constant = eliminate([(tables[scope], axes) for scope, axes in scoped], axis)
             eliminated.append(Eliminated(variable, tables, constant))
-            self._take_out(variable)
             if constant is not None:
                 self._insert_sorted((), constant)
             if traced:
-                left = self._arithmetic.bound(left, self._constant)
-                self._insert_message(tuple(around), left, variable)
+                self._insert_message(around, self._arithmetic.bound(left, self._constant), variable)
             else:
-                self._insert_sorted(tuple(around), left)
-        return eliminated, largest
-
-    def _order(self, table_limit: int) -> tuple[list[tuple[int, list[int]]], int]:
-        """Order the free variables, with their neighbours; return the entries of the largest table too."""
-        domains = self._domains
-        count = len(domains)
-        sizes = self._connect()
-        done = [value is not None for value in self._fixed]
-        heap = [size * count + variable for variable, size in enumerate(sizes) if not done[variable]]
-        heapq.heapify(heap)
-        order: list[tuple[int, list[int]]] = []
-        largest = 0
-        while heap:
-            size, variable = divmod(heapq.heappop(heap), count)
-            if done[variable] or size != sizes[variable]:
-                continue
-            done[variable] = True
-            entries = size * domains[variable]
-            if entries > table_limit:
-                raise WidthError(self._too_large(variable, entries, table_limit), entries)
-            largest = max(largest, entries)
-            around = sorted(self._neighbours[variable])
-            order.append((variable, around))
-            self._join(variable, around, sizes)
-            for changed in around:
-                heapq.heappush(heap, sizes[changed] * count + changed)
-        return order, largest
-
-    def _connect(self) -> list[int]:
-        """Fill in the neighbours and return the size of the table that eliminating each variable leaves."""
-        neighbours = self._neighbours
-        for variable, tables in enumerate(self._tables):
-            for scope in tables:
-                neighbours[variable].update(scope)
-            neighbours[variable].discard(variable)
-        sizes = []
-        for others in neighbours:
-            size = 1
-            for other in others:
-                size *= self._domains[other]
-            sizes.append(size)
-        return sizes
-
-    def _message(
-        self, variable: int, tables: Mapping[Scope, Table], around: Sequence[int]
-    ) -> tuple[Table, Table | None]:
-        """Eliminate a variable: return a table over its neighbours, ascending, and a constant."""
-        axis = bisect_left(around, variable)
-        axes = {other: place + (place >= axis) for place, other in enumerate(around)}
-        axes[variable] = axis
-        parts = [(table, tuple([axes[v] for v in scope])) for scope, table in tables.items()]
-        return self._arithmetic.eliminate(parts, axis)
-
-    def _take_out(self, variable: int) -> None:
-        """Remove a variable's tables from those of its neighbours."""
-        tables = self._tables
-        for scope in tables[variable]:
-            for other in scope:
-                if other != variable:
-                    del tables[other][scope]
-        tables[variable] = {}
-
-    def _join(self, variable: int, around: Sequence[int], sizes: list[int]) -> None:
-        """Connect a variable's neighbours without it, and update their table sizes."""
-        domains, neighbours = self._domains, self._neighbours
-        domain = domains[variable]
-        for other in around:
-            own = neighbours[other]
-            own.discard(variable)
-            sizes[other] //= domain
-            for third in around:
-                if third != other and third not in own:
-                    own.add(third)
-                    sizes[other] *= domains[third]
+                self._insert_sorted(around, left)
+        return eliminated, order.largest
 
     def _read_back(self, eliminated: Sequence[Eliminated]) -> tuple[int, ...]:
         """Return every variable's value, given those of the variables that were eliminated after it."""
@@ -451,10 +364,3 @@ class _FactorGraph:
                 wanted[variable] = part
             else:
                 _, (part, wanted[variable]) = trace([(before, place), (message, place)], part)
-
-    def _too_large(self, variable: int, entries: int, table_limit: int) -> str:
-        return (
-            f"eliminating variable {variable} joins it with {len(self._neighbours[variable])} others into a "
-            f"table of {entries} entries; the limit is {table_limit}. The graph is too densely connected "
-            f"for exact elimination: tie repeated operations, or raise the limit"
-        )

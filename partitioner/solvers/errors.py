@@ -11,3 +11,11 @@ class SolverError(TofuError):
 
 class SolverLimitError(SolverError):
     """A problem exceeds a solver's limits."""
+
+
+class WidthError(SolverLimitError):
+    """The graph is too densely connected to be eliminated: a table would need `entries` entries."""
+
+    def __init__(self, message: str, entries: int) -> None:
+        super().__init__(message)
+        self.entries = entries

@@ -16,7 +16,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .elimination import CostTable, WidthError, eliminate
+from .elimination import CostTable, eliminate
+from .errors import WidthError
 from .pairwise import Costs, Pairwise
 
 KEPT = (1, 2, 4, 8, 12)

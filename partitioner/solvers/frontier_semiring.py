@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .elimination import WidthError
+from .errors import WidthError
 from .runs import NOTHING, Integers, Runs, multiplied, projected, shifted, single
 from .semiring import Place, Semiring
 from .thinning import thinned

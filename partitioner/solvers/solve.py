@@ -21,7 +21,8 @@ from dataclasses import dataclass, replace
 from . import elimination
 from .anytime import Effort, close_gap, unheard
 from .dominance import Dominance
-from .elimination import CostTable, WidthError, eliminate
+from .elimination import CostTable, eliminate
+from .errors import WidthError
 from .semiring import TableArithmetic
 
 EFFORT = Effort(sweep_entries=1 << 28, search_entries=1 << 27, least_gain=0.1)

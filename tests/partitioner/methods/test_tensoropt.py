@@ -16,7 +16,7 @@ from tofu.partitioner.methods.search import prepared
 from tofu.partitioner.methods.settings import SearchSettings
 from tofu.partitioner.problem.plan_choices import choices_of
 from tofu.partitioner.problem.problem import Chosen
-from tofu.partitioner.solvers.elimination import WidthError
+from tofu.partitioner.solvers.errors import WidthError
 from tofu.simulator.times import task_times
 
 from .elements import moved_bytes

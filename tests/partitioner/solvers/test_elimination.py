@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tofu.partitioner.solvers.elimination import CostTable, WidthError, eliminate
-from tofu.partitioner.solvers.errors import SolverError
+from tofu.partitioner.solvers.elimination import CostTable, eliminate
+from tofu.partitioner.solvers.errors import SolverError, WidthError
 from tofu.partitioner.solvers.min_plus import MIN_PLUS
 from tofu.partitioner.solvers.semiring import Semiring, TableArithmetic
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from tofu.partitioner.solvers import frontier, frontier_semiring, runs
 from tofu.partitioner.solvers.dominance import Dominance
-from tofu.partitioner.solvers.elimination import CostTable, WidthError, eliminate
-from tofu.partitioner.solvers.errors import SolverError
+from tofu.partitioner.solvers.elimination import CostTable, eliminate
+from tofu.partitioner.solvers.errors import SolverError, WidthError
 from tofu.partitioner.solvers.frontier import least_frontier
 from tofu.partitioner.solvers.pair_table import PairTable
 from tofu.partitioner.solvers.supported import supports

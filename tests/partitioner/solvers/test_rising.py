@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from tofu.partitioner.solvers.elimination import CostTable, WidthError
+from tofu.partitioner.solvers.elimination import CostTable
+from tofu.partitioner.solvers.errors import WidthError
 from tofu.partitioner.solvers.rising import TABLE_LIMIT, rising
 
 from .test_elimination import graphs, value
