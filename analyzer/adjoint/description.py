@@ -128,6 +128,12 @@ def _description(name: str, gradient: Lambda, parameters: tuple[str, ...]) -> De
         )
     text = format(Description(name, tensors, (), opaques_in(gradient), (), (gradient,)))
     try:
-        return parse(text, origin=name)
+        return _parsed(text, name)
     except DescriptionError as error:
         raise OperatorError(f"{name} cannot be derived: its text is not a description\n{error}") from error
+
+
+@cache
+def _parsed(text: str, name: str) -> Description:
+    """Return the description of a text. Those of an operator with other shapes often have the same one."""
+    return parse(text, origin=name)

@@ -144,18 +144,22 @@ class PlacedUses:
         touched, owned = self._touched, self._regions.owned
         counts = [len(elements) for elements in held]
         homes = np.array([self._kind(owned[tensor], BufferKind.SHARD) for tensor in touched.homes.tolist()])
-        tensors, kinds = [np.repeat(touched.homes, counts)], [np.repeat(homes, counts)]
-        first = touched.counts.cumsum() - touched.counts
-        for place, (operation, use) in enumerate(zip(self._operations, uses, strict=True)):
-            made = [version for version in self._versions.get(place, ()) if version.made]
-            for version, sizes in zip(made, use.copied, strict=True):
-                copied = self._regions.movements.layout(version.layout)
-                tensors.append(np.full(len(sizes), version.tensor))
-                kinds.append(np.full(len(sizes), self._kind(copied, BufferKind.COPY)))
-            slots, own = use.contents
-            tensors.append(self._graph.alike.touched[first[operation.index] + slots])
-            kinds.append(own)
-        return np.concatenate(tensors), np.concatenate(kinds)
+        numbers = np.array([operation.index for operation in self._operations], np.int64)
+        firsts = (touched.counts.cumsum() - touched.counts)[numbers]
+        (slots, kinds), places = _rows([use.contents for use in uses], 2)
+        tensors = self._graph.alike.touched[firsts[places] + slots]
+        before, copied, copied_kinds = list[int](), list[int](), list[int]()
+        for place, versions in self._versions.items():
+            made = [version for version in versions if version.made]
+            for version, sizes in zip(made, uses[place].copied, strict=True):
+                layout = self._regions.movements.layout(version.layout)
+                before += [int(np.searchsorted(places, place))] * len(sizes)
+                copied += [version.tensor] * len(sizes)
+                copied_kinds += [self._kind(layout, BufferKind.COPY)] * len(sizes)
+        return (
+            np.concatenate([np.repeat(touched.homes, counts), np.insert(tensors, before, copied)]),
+            np.concatenate([np.repeat(homes, counts), np.insert(kinds, before, copied_kinds)]),
+        )
 
     def _kind(self, held: WorkerRegions, kind: BufferKind) -> int:
         return KINDS.index(kind_of(held, kind))

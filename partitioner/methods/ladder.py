@@ -290,9 +290,16 @@ class Ladder:
         return None
 
     def _bisect(self) -> None:
-        """Find the lowest rung whose plan fits; if that of the highest does not, operations get prices."""
+        """Find the lowest rung whose plan fits; if that of the highest does not, operations get prices.
+
+        A coarse search does not look above the middle if the plan there fits.
+        """
         self._split(self._quick)
         high, hot = RUNGS - 1, frozenset[int]()
+        middle = (high - 1) // 2
+        if self.stride == COARSE and self.fits(self._rung(middle, hot)):
+            self._lowest_fitting(middle, lambda rung: self._rung(rung, hot))
+            return
         for _ in range(REPAIRS):
             top = self._rung(high, hot)
             if self.fits(top):
