@@ -19,6 +19,7 @@ share one array are recognised, and so is whatever follows from them.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -180,7 +181,7 @@ class _FactorGraph:
         self._fixed: list[int | None] = [0 if domain == 1 else None for domain in domains]
         for variable, value in evidence.items():
             self._fixed[variable] = value
-        self._tables: dict[Scope, Table] = {}
+        self._tables: list[dict[Scope, Table]] = [{} for _ in domains]
         self._constant: Table | None = None
         self._ended: Table | None = None
         self._joined: dict[Scope, list[Joined]] = {}
@@ -231,12 +232,15 @@ class _FactorGraph:
         if not scope:
             self._constant = self._product(self._constant, table)
             return
-        present = self._tables.get(scope)
-        self._tables[scope] = table if present is None else self._arithmetic.multiply(present, table)
+        present = self._tables[scope[0]].get(scope)
+        if present is not None:
+            table = self._arithmetic.multiply(present, table)
+        for variable in scope:
+            self._tables[variable][scope] = table
 
     def _insert_message(self, scope: Scope, message: Table, variable: int) -> None:
         """Add the message of an eliminated variable, so that its parts can be traced."""
-        before = self._tables.get(scope) if scope else self._ended
+        before = self._tables[scope[0]].get(scope) if scope else self._ended
         self._joined.setdefault(scope, []).append(Joined(before, message, variable))
         if scope:
             self._insert_sorted(scope, message)
@@ -275,17 +279,18 @@ class _FactorGraph:
     def _eliminated(self, table_limit: int) -> tuple[list[Eliminated], int]:
         """Eliminate all variables; return them, and the entries of the largest table."""
         domains = [0 if fixed is not None else n for n, fixed in zip(self._domains, self._fixed, strict=True)]
-        order = elimination_order(tuple(domains), tuple(self._tables), table_limit)
-        remaining, eliminate = self._tables, self._arithmetic.eliminate
+        scopes = [s for v, tables in enumerate(self._tables) for s in tables if s[0] == v]
+        order = elimination_order(tuple(domains), tuple(scopes), table_limit)
         traced = self._arithmetic.semiring.trace is not None
         eliminated: list[Eliminated] = []
-        for variable, around, axis, scoped in order.steps:
-            tables = {scope: remaining.pop(scope) for scope, _ in scoped}
+        for variable, around in order.steps:
+            tables = self._tables[variable]
             if not tables:
                 eliminated.append(Eliminated(variable, tables, None))
                 continue
-            left, constant = eliminate([(tables[scope], axes) for scope, axes in scoped], axis)
+            left, constant = self._message(variable, tables, around)
             eliminated.append(Eliminated(variable, tables, constant))
+            self._take_out(variable)
             if constant is not None:
                 self._insert_sorted((), constant)
             if traced:
@@ -293,6 +298,25 @@ class _FactorGraph:
             else:
                 self._insert_sorted(around, left)
         return eliminated, order.largest
+
+    def _message(
+        self, variable: int, tables: Mapping[Scope, Table], around: Scope
+    ) -> tuple[Table, Table | None]:
+        """Eliminate a variable: return a table over its neighbours, ascending, and a constant."""
+        axis = bisect_left(around, variable)
+        axes = {other: place + (place >= axis) for place, other in enumerate(around)}
+        axes[variable] = axis
+        parts = [(table, tuple([axes[v] for v in scope])) for scope, table in tables.items()]
+        return self._arithmetic.eliminate(parts, axis)
+
+    def _take_out(self, variable: int) -> None:
+        """Remove a variable's tables from those of its neighbours."""
+        tables = self._tables
+        for scope in tables[variable]:
+            for other in scope:
+                if other != variable:
+                    del tables[other][scope]
+        tables[variable] = {}
 
     def _read_back(self, eliminated: Sequence[Eliminated]) -> tuple[int, ...]:
         """Return every variable's value, given those of the variables that were eliminated after it."""

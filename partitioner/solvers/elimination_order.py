@@ -1,4 +1,4 @@
-"""In which order variables are eliminated, and from which tables: scopes alone, without a table.
+"""In which order variables are eliminated: from scopes alone, without a table.
 
     next variable    the one whose elimination leaves the smallest table, of equal ones the first
 
@@ -9,7 +9,6 @@ several prices.
 from __future__ import annotations
 
 import heapq
-from bisect import bisect_left
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -24,27 +23,11 @@ KNOWN_VARIABLES = 20_000
 """Orders of more variables are not remembered, since they would take too much memory."""
 
 
-class Step(NamedTuple):
-    """The elimination of one variable."""
-
-    variable: int
-    """The variable."""
-
-    around: Scope
-    """Its neighbours at that moment, over which a table is left. They ascend."""
-
-    axis: int
-    """Its axis in the product of its tables, whose other axes are the neighbours."""
-
-    tables: tuple[tuple[Scope, tuple[int, ...]], ...]
-    """The scopes of its tables, with the axes of their variables in that product."""
-
-
 class Order(NamedTuple):
     """The elimination of all variables."""
 
-    steps: tuple[Step, ...]
-    """The elimination of each, in their order."""
+    steps: tuple[tuple[int, Scope], ...]
+    """Each with its neighbours at that moment, over which a table is left. They ascend."""
 
     largest: int
     """The number of entries of the largest table that is built."""
@@ -60,15 +43,13 @@ def elimination_order(domains: tuple[int, ...], scopes: tuple[Scope, ...], table
 
 
 class _Ordering:
-    """The scopes, neighbours and sizes of variables, as they are after some were eliminated."""
+    """The neighbours of variables and the sizes of their tables, as they are after some were eliminated."""
 
     def __init__(self, domains: Sequence[int], scopes: Sequence[Scope]) -> None:
         self._domains = domains
-        self._scopes: list[dict[Scope, None]] = [{} for _ in domains]
         self._neighbours: list[set[int]] = [set() for _ in domains]
         for scope in scopes:
             for variable in scope:
-                self._scopes[variable][scope] = None
                 self._neighbours[variable].update(scope)
         self._sizes = []
         for variable, others in enumerate(self._neighbours):
@@ -84,14 +65,14 @@ class _Ordering:
         return cls(domains, scopes)._all(table_limit)
 
     def _all(self, table_limit: int) -> Order:
-        domains, sizes, count = self._domains, self._sizes, len(self._domains)
+        domains, sizes, variables = self._domains, self._sizes, len(self._domains)
         done = [not domain for domain in domains]
-        heap = [size * count + variable for variable, size in enumerate(sizes) if not done[variable]]
+        heap = [size * variables + variable for variable, size in enumerate(sizes) if not done[variable]]
         heapq.heapify(heap)
-        steps: list[Step] = []
+        steps: list[tuple[int, Scope]] = []
         largest = 0
         while heap:
-            size, variable = divmod(heapq.heappop(heap), count)
+            size, variable = divmod(heapq.heappop(heap), variables)
             if done[variable] or size != sizes[variable]:
                 continue
             done[variable] = True
@@ -99,30 +80,12 @@ class _Ordering:
             if entries > table_limit:
                 raise WidthError(self._too_large(variable, entries, table_limit), entries)
             largest = max(largest, entries)
-            steps.append(self._step(variable))
-            for changed in steps[-1].around:
-                heapq.heappush(heap, sizes[changed] * count + changed)
+            around = tuple(sorted(self._neighbours[variable]))
+            steps.append((variable, around))
+            self._join(variable, around)
+            for changed in around:
+                heapq.heappush(heap, sizes[changed] * variables + changed)
         return Order(tuple(steps), largest)
-
-    def _step(self, variable: int) -> Step:
-        """Eliminate a variable: its tables go, and its neighbours get one."""
-        around = tuple(sorted(self._neighbours[variable]))
-        axis = bisect_left(around, variable)
-        axes = {other: place + (place >= axis) for place, other in enumerate(around)}
-        axes[variable] = axis
-        own = self._scopes[variable]
-        self._join(variable, around)
-        for scope in own:
-            for other in scope:
-                if other != variable:
-                    del self._scopes[other][scope]
-        self._scopes[variable] = {}
-        if own:
-            for other in around:
-                self._scopes[other].setdefault(around)
-        return Step(
-            variable, around, axis, tuple([(scope, tuple([axes[v] for v in scope])) for scope in own])
-        )
 
     def _join(self, variable: int, around: Scope) -> None:
         """Connect a variable's neighbours without it, and update the sizes of their tables."""
