@@ -19,7 +19,7 @@ from dataclasses import replace
 
 from ..layouts.choices import splittable
 from ..plans.cost import Cost
-from ..plans.unproven import unbounded
+from ..plans.unproven import too_wide, unbounded
 from ..problem.factor_graph import factor_graph, joint_choices
 from ..problem.lightest import lightest
 from ..problem.problem import Problem
@@ -39,7 +39,9 @@ PAIR_LIMIT = 1 << 13
 """So it is if a tensor has more pairs of a home and a copy."""
 
 JOINT_ENTRIES = 1 << 26
-"""All sequences are then searched only if the different tables have no more entries together."""
+"""All sequences are then searched only if the different tables have no more entries together. If activations
+may have copies and the tables have more, the refined plan is returned.
+"""
 
 SMALL_GAP = 0.01
 """They are not if the bound leaves less than this part of the cost open."""
@@ -58,6 +60,8 @@ def exact(problem: Problem, workers: int, report: Report = unheard) -> Solution:
     if plan.lower_bound == plan.cost:
         return plan
     counts = _counts(problem, plan.factors)
+    if problem.activations and _entries(problem, counts) > JOINT_ENTRIES:
+        return replace(plan, unproven=(*plan.unproven, too_wide(None, _entries(problem, counts), None)))
     copied = {len(problem.operators) + number for number in problem.copied}
     if all(n <= (PAIR_LIMIT if v in copied else SEQUENCE_LIMIT) for v, n in enumerate(counts)):
         return _solve(problem, plan, report)
