@@ -98,6 +98,18 @@ def test_thinned_points_are_real_and_no_assignment_is_below_the_lower_staircase(
     assert not found.proven or found.points.tolist() == best
 
 
+def test_large_sums_over_many_values_are_read_back():
+    domains, tables = chain(4, 81)
+    large = [PairTable(scope, times << 46, memory << 46) for scope, times, memory in tables]
+    found = least_frontier(domains, large, points_limit=16)
+    assert [found.points[0, 1], found.points[-1, 0]] == [
+        sum(int(t.memory.min()) for t in large),
+        eliminate(domains, [CostTable(t.scope, t.times) for t in large]).optimum,
+    ]
+    for number, point in enumerate(found.points.tolist()):
+        assert list(costs(large, found.assignment(number))) == point
+
+
 def test_thinning_a_chain_states_a_gap_that_closes_with_more_points():
     domains, tables = chain(12, 6)
     exact = least_frontier(domains, tables)
