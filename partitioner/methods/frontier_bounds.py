@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import permutations
 from math import inf
 
@@ -26,7 +26,6 @@ from ...analyzer.bind.bound import Bound
 from ...dataflow.graph import Graph, Operation
 from ...machines.machine import Machine
 from ...simulator.times import NANOSECONDS, TaskTimes
-from ...support.at_once import at_once
 from ..layouts.choices import operator_choices, splittable
 from ..layouts.step_split import prime_factors
 from ..plans.space import Space
@@ -103,11 +102,25 @@ def lower_staircase(known: Bounded, found: Sequence[tuple[int, int]]) -> tuple[L
     cuts = list(dict.fromkeys(limits))
     ends = [*cuts, None]
     slow = [end for end in ends if _moving(found, end) / rate > computing]
-    moved = at_once([partial(_Moved(known, graph).below, slow) for graph in known.graphs if slow])
-    bounds = zip(slow, zip(*moved, strict=True), strict=True)
-    seconds = {end: max(computing, min(least) / rate) for end, least in bounds}
+    seconds = _moving_seconds(known, slow, rate, computing)
     starts = zip([known.least_bytes, *cuts], ends, strict=True)
     return _falling([LowerPoint(seconds.get(end, computing), start) for start, end in starts])
+
+
+def _moving_seconds(
+    known: Bounded, ends: Sequence[int | None], rate: float, computing: float
+) -> dict[int | None, float]:
+    """Return bounds on the time in which bytes move, by rising memory, as long as computing takes less."""
+    every = [_Moved(known, graph) for graph in known.graphs]
+    found: dict[int | None, float] = {}
+    for end in ends:
+        least = inf
+        for moved in every:
+            least = min(least, moved.below(end) / rate)
+            if least <= computing:
+                return found
+        found[end] = least
+    return found
 
 
 def _moving(found: Sequence[tuple[int, int]], end: int | None) -> float:
@@ -141,11 +154,8 @@ class _Moved:
         self._known = known
         self._graph = graph
 
-    def below(self, amounts: Sequence[int | None]) -> list[int]:
-        """Return, for each amount of memory, a bound on plans that need less; None stands for all plans."""
-        return [self._below(memory) for memory in amounts]
-
-    def _below(self, memory: int | None) -> int:
+    def below(self, memory: int | None) -> int:
+        """Return a bound on plans that need less memory; None stands for all plans."""
         free = self._free
         if memory is None:
             return free.lower_bound.value

@@ -24,8 +24,8 @@ from .pair_table import PairTable
 from .runs import Integers
 from .semiring import Table
 
-TINY = 1e-5
-"""Gaps with a smaller product of their parts of the least time and of the least memory are not split."""
+TINY = 1e-6
+"""Neighbours are not split if the product of the parts of time and of memory between them is smaller."""
 
 LARGEST_SUM = 1 << 61
 """Weights are rounded down so that weighted sums stay below this."""
@@ -87,11 +87,11 @@ def split_widest(support: Callable[[int, int], Point], most: int) -> None:
     fast, small = support(1, 0), support(0, 1)
     pairs, asked = [_pair(small, fast)], 2
     while pairs and asked < most:
-        area, small, fast = heapq.heappop(pairs)
-        if -area < TINY * abs(fast[0] * small[1]):
-            return
+        _, small, fast = heapq.heappop(pairs)
         time_weight, memory_weight = fast[1] - small[1], small[0] - fast[0]
         if time_weight <= 0 or memory_weight <= 0:
+            continue
+        if time_weight * memory_weight < TINY * abs(fast[0] * small[1]):
             continue
         middle = support(time_weight, memory_weight)
         asked += 1

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import itertools
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tofu.partitioner.solvers import frontier, frontier_semiring, runs
+from tofu.partitioner.solvers import frontier, frontier_semiring, runs, supported
 from tofu.partitioner.solvers.dominance import Dominance
 from tofu.partitioner.solvers.elimination import CostTable, WidthError, eliminate
 from tofu.partitioner.solvers.errors import SolverError
 from tofu.partitioner.solvers.frontier import least_frontier
 from tofu.partitioner.solvers.pair_table import PairTable
-from tofu.partitioner.solvers.supported import supports
+from tofu.partitioner.solvers.supported import split_widest, supports
 from tofu.support import compiled as support
 
 
@@ -198,6 +199,26 @@ def test_no_assignment_is_below_a_line(problem, lines):
         assert found.least_times(np.array([memory]))[0] <= time
     for point, assignment in found.assignments.items():
         assert costs(tables, assignment) == point
+
+
+def test_the_widest_gaps_are_split_first_and_tiny_ones_are_not():
+    """The support of a circle is known for every direction, so every sum finds another point."""
+    asked = []
+
+    def support(time_weight, memory_weight):
+        asked.append((time_weight, memory_weight))
+        length = np.hypot(time_weight, memory_weight)
+        return int(1e9 * (2 - time_weight / length)), int(1e9 * (2 - memory_weight / length))
+
+    split_widest(support, 1_000)
+    points = sorted({support(*weights) for weights in tuple(asked)})
+    gaps = [(b[0] - a[0]) / a[0] * (a[1] - b[1]) / b[1] for a, b in pairwise(points)]
+    assert asked[:2] == [(1, 0), (0, 1)]
+    assert 4 < len(points) < 1_000
+    assert max(gaps) < supported.TINY < 16 * max(gaps)
+    asked.clear()
+    split_widest(support, 5)
+    assert len(asked) == 5
 
 
 @pytest.mark.parametrize("limit", [None, 4])
