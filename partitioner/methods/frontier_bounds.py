@@ -10,8 +10,8 @@ If all devices are equal, the order of equal steps decides only which of them co
 depends on how often each variable is split. A graph that computes activations again computes for longer.
 Below the memory that plans of the other graphs are proven to need, only its time counts. The bytes within a
 limit of memory have a Lagrangian bound, see `lagrangian`. Neither bound counts that operations wait for what
-they read, so simulated times are above. Implemented in: `least_seconds`, `_Moved` (the two bounds), `_fitting`
-(which graphs count), `lower_staircase` (the higher bound, by memory).
+they read, so simulated times are above. Implemented in: `least_seconds`, `_Moved` (the two bounds),
+`_fitting` (which graphs count), `lower_staircase` (the higher bound, by memory).
 """
 
 from __future__ import annotations
