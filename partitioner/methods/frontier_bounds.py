@@ -62,7 +62,7 @@ class LowerPoint:
     seconds: float
     """The time of an iteration that every plan in steps takes that has less memory than the next point.
 
-    If it falls at the next point, it holds for plans that repeat no computation.
+    If it falls at the next point, it may hold only for plans that repeat no computation.
     """
 
     peak_bytes: int

@@ -90,8 +90,15 @@ def test_with_little_memory_activations_are_computed_again():
     stairs = [(stair.peak_bytes, stair.seconds) for stair in found.lower]
     assert stairs[0] == (needs[again], pytest.approx(computing[again]))
     assert stairs[-1] == (needs[graph], pytest.approx(computing[graph]))
-    for point in found.points:
-        assert point.seconds >= [seconds for memory, seconds in stairs if memory <= point.peak_bytes][-1]
+    plans = [
+        (each, partition(each, 2, method, replicate=False))
+        for each in needs
+        for method in ("recursive", "refine", "equal-chop", "all-row")
+    ]
+    taken = [(peak_bytes(each, plan), tofu.simulate(tofu.lower(each, plan), machine)) for each, plan in plans]
+    taken += [(point.peak_bytes, point) for point in found.points]
+    for peak, timed in taken:
+        assert timed.seconds >= [seconds for memory, seconds in stairs if memory <= peak][-1]
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3, 6])
