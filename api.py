@@ -216,7 +216,7 @@ def frontier(
         arenas, simulations = Arenas(graph), Simulations(graph, found)
         return lambda plan: Measured(simulations.of(plan).seconds, arenas.largest(plan))
 
-    measures = Measures(measuring, task_times(graph, found, workers))
+    measures = Measures(measuring, lambda graph: task_times(graph, found, workers))
     limits = worker_limits(limit, workers)
     limit_bytes = None if limits is None else min(limits)
     space = replace(WHOLE, keep=keep, replicate=replicate)

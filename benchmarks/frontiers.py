@@ -41,11 +41,13 @@ SEARCHES: dict[str, dict[str, Any]] = {
 }
 
 
-def searched(name: str, batch: int | None, machine: Machine, workers: int) -> tuple[Graph, Frontier, float]:
+def searched(
+    name: str, batch: int | None, machine: Machine, workers: int, **settings: Any
+) -> tuple[Graph, Frontier, float]:
     """Return the graph of a model, its frontier without a limit, and the seconds of the processor."""
     graph = tofu.models.get(name, batch).training_graph()
     start = _processor_seconds()
-    found = tofu.frontier(graph, workers, machine, "unlimited")
+    found = tofu.frontier(graph, workers, machine, "unlimited", **settings)
     return graph, found, _processor_seconds() - start
 
 

@@ -68,8 +68,8 @@ class Measures:
     of: Callable[[Graph], Callable[[Plan], Measured]]
     """Returns the function that measures plans of a graph, for which it keeps what they share."""
 
-    times: TaskTimes
-    """Returns the times of tasks."""
+    times: Callable[[Graph], TaskTimes]
+    """Returns the times of a graph's tasks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +181,8 @@ def find_frontier(
     """
     search = searching_method(method)
     variants = variants_of(graph, recompute)
-    least = min(least_peak_bytes(variant, workers) for variant in variants.values())
+    needs = [least_peak_bytes(variant, workers) for variant in variants.values()]
+    least = min(needs)
     if memory is not None and memory < least:
         raise PlanError(
             f"no plan is searched within {memory:,} bytes: every plan in steps needs at least {least:,} "
@@ -202,7 +203,7 @@ def find_frontier(
             f"no plan was found that takes at most {memory:,} bytes, and it is only proven that every plan "
             f"in steps needs at least {least:,}"
         )
-    known = Bounded(tuple(variants.values()), workers, machine, search, measures.times, least)
+    known = Bounded(tuple(variants.values()), workers, machine, search, measures.times, needs)
     lower = lower_staircase(known, [(point.peak_bytes, point.plan.cost_bytes) for point in points])
     return Frontier(workers, machine, points, lower)
 

@@ -7,18 +7,21 @@ in which that is least. And every byte that moves passes the link of the worker 
     time(x)  >=  least bytes moved within the memory / (workers * bandwidth)     if x repeats no computation
 
 If all devices are equal, the order of equal steps decides only which of them computes which box, so the mean
-depends on how often each variable is split. The bytes within a limit of memory have a Lagrangian bound, see
-`lagrangian`. Neither bound counts that operations wait for what they read, so simulated times are above.
-Implemented in: `least_seconds`, `_Moved` (the two bounds), `lower_staircase` (the higher one, by memory).
+depends on how often each variable is split. A graph that computes activations again computes for longer.
+Below the memory that plans of the other graphs are proven to need, only its time counts. The bytes within a
+limit of memory have a Lagrangian bound, see `lagrangian`. Neither bound counts that operations wait for what
+they read, so simulated times are above. Implemented in: `least_seconds`, `_Moved` (the two bounds),
+`_fitting` (which graphs count), `lower_staircase` (the higher bound, by memory).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import permutations
 from math import inf
+from typing import TypeVar
 
 import numpy as np
 
@@ -26,7 +29,6 @@ from ...analyzer.bind.bound import Bound
 from ...dataflow.graph import Graph, Operation
 from ...machines.machine import Machine
 from ...simulator.times import NANOSECONDS, TaskTimes
-from ...support.at_once import at_once
 from ..layouts.choices import operator_choices, splittable
 from ..layouts.step_split import prime_factors
 from ..plans.space import Space
@@ -40,6 +42,8 @@ from ..problem.solution import Solution
 from .lagrangian import ascend
 from .method import Method, find_method
 from .search import searched
+
+Item = TypeVar("Item")
 
 MOST_SEQUENCES = 1 << 14
 """If devices differ, operations that can be split in more ways count nothing in the bound on computations."""
@@ -58,7 +62,7 @@ class LowerPoint:
     seconds: float
     """The time of an iteration that every plan in steps takes that has less memory than the next point.
 
-    If it falls at the next point, it holds for plans that repeat no computation.
+    If it falls at the next point, it may hold only for plans that repeat no computation.
     """
 
     peak_bytes: int
@@ -81,11 +85,11 @@ class Bounded:
     method: Method
     """The search that finds plans; its bounds hold for all."""
 
-    times: TaskTimes
-    """The times of tasks."""
+    times: Callable[[Graph], TaskTimes]
+    """Returns the times of a graph's tasks."""
 
-    least_bytes: int
-    """The memory that every plan in steps needs."""
+    least_bytes: Sequence[int]
+    """For each graph, the memory that every plan in steps needs."""
 
 
 def lower_staircase(known: Bounded, found: Sequence[tuple[int, int]]) -> tuple[LowerPoint, ...]:
@@ -94,20 +98,46 @@ def lower_staircase(known: Bounded, found: Sequence[tuple[int, int]]) -> tuple[L
     `found` are the memory and the moved bytes of plans, by rising memory. Where even their bytes take less
     time to move than operations to compute, bytes are not bounded.
     """
-    equal_devices = has_equal_devices(known.machine, known.workers)
-    problem = build_problem(known.graphs[0])
-    computing = least_seconds(problem, known.workers, known.times, equal_devices=equal_devices)
-    rate = _inward(known.machine, known.workers)
-    limits = [memory for memory, _ in found if memory > known.least_bytes]
+    computing = [_least_computing(known, graph) for graph in known.graphs]
+    rate, least = _inward(known.machine, known.workers), min(known.least_bytes)
+    limits = [memory for memory, _ in found if memory > least]
     limits = [limits[place * len(limits) // STAIRS] for place in range(STAIRS) if limits]
-    cuts = list(dict.fromkeys(limits))
+    cuts = sorted({*limits, *known.least_bytes} - {least})
     ends = [*cuts, None]
-    slow = [end for end in ends if _moving(found, end) / rate > computing]
-    moved = at_once([partial(_Moved(known, graph).below, slow) for graph in known.graphs if slow])
-    bounds = zip(slow, zip(*moved, strict=True), strict=True)
-    seconds = {end: max(computing, min(least) / rate) for end, least in bounds}
-    starts = zip([known.least_bytes, *cuts], ends, strict=True)
-    return _falling([LowerPoint(seconds.get(end, computing), start) for start, end in starts])
+    slow = [end for end in ends if _moving(found, end) / rate > min(computing)]
+    moving = _moving_seconds(known, slow, rate, min(computing))
+    stairs = [
+        LowerPoint(max(moving.get(end, 0.0), min(_fitting(known, computing, end))), start)
+        for start, end in zip([least, *cuts], ends, strict=True)
+    ]
+    return _falling(stairs)
+
+
+def _least_computing(known: Bounded, graph: Graph) -> float:
+    """Return a bound on the time in which some worker computes, for every plan in steps of a graph."""
+    equal_devices = has_equal_devices(known.machine, known.workers)
+    return least_seconds(build_problem(graph), known.workers, known.times(graph), equal_devices=equal_devices)
+
+
+def _fitting(known: Bounded, of: Sequence[Item], end: int | None) -> list[Item]:
+    """Return what belongs to graphs that may need less memory than `end`; None stands for any amount."""
+    return [item for item, least in zip(of, known.least_bytes, strict=True) if end is None or least < end]
+
+
+def _moving_seconds(
+    known: Bounded, ends: Sequence[int | None], rate: float, enough: float
+) -> dict[int | None, float]:
+    """Return bounds on the time in which bytes move, by rising memory, until one is not above `enough`."""
+    every = [_Moved(known, graph) for graph in known.graphs]
+    found: dict[int | None, float] = {}
+    for end in ends:
+        least = inf
+        for moved in _fitting(known, every, end):
+            least = min(least, moved.below(end) / rate)
+            if least <= enough:
+                return found
+        found[end] = least
+    return found
 
 
 def _moving(found: Sequence[tuple[int, int]], end: int | None) -> float:
@@ -141,11 +171,8 @@ class _Moved:
         self._known = known
         self._graph = graph
 
-    def below(self, amounts: Sequence[int | None]) -> list[int]:
-        """Return, for each amount of memory, a bound on plans that need less; None stands for all plans."""
-        return [self._below(memory) for memory in amounts]
-
-    def _below(self, memory: int | None) -> int:
+    def below(self, memory: int | None) -> int:
+        """Return a bound on plans that need less memory; None stands for all plans."""
         free = self._free
         if memory is None:
             return free.lower_bound.value

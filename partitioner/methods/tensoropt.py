@@ -11,35 +11,39 @@
 
 Memory ignores when tensors are live, and all else that operations hold. So every point has what its plan
 takes as well. All choices are considered if tables are small enough. Then the frontier is exact, unless it is
-thinned, and `lower` is what the solver proves. Otherwise choices are those of plans that searches find, and
-`lower` has the least time of all computations and the size of what counts. Implemented in: `kept_bytes` (what
-counts), `_solved` (choices), `_bounds` (`lower`), `solvers.frontier` (the frontier).
+thinned, and `lower` is what the solver proves. Otherwise choices are those of plans that a search finds for
+weighted sums of both, and `lower` has the least time of all computations and the size of what counts.
+Implemented in: `kept_bytes` (what counts), `_solved` and `_weighted` (choices), `_bounds` (`lower`),
+`solvers.frontier` (the frontier).
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import prod
 
+from ...analyzer.indices.region import volume
 from ...dataflow.graph import Graph, Phase
 from ...errors import PlanError
 from ...machines.machine import Machine
 from ...simulator.times import task_times
-from ..layouts.choices import OperatorChoices, TensorChoices
+from ..layouts.choices import OperatorChoices, TensorChoices, tensor_choices
 from ..plans.cost import PICOSECONDS_PER_SECOND
 from ..plans.plan import Plan
 from ..plans.space import Space
 from ..problem.factor_graph import factor_graph, joint_choices
-from ..problem.plan_choices import choices_made, choices_of
+from ..problem.plan_choices import Choices, choices_made
 from ..problem.problem import Chosen, Problem
 from ..problem.sequences import all_sequences
-from ..problem.solution import assigned
+from ..problem.solution import Solution, assigned
 from ..problem.unpriced import Unpriced
+from ..solvers.elimination import TABLE_LIMIT
 from ..solvers.errors import WidthError
 from ..solvers.frontier import FrontierOptimum, least_frontier
+from ..solvers.supported import Point, split_widest
 from .frontier import (
     WHOLE,
     Frontier,
@@ -53,12 +57,23 @@ from .frontier import (
 from .frontier_bounds import LowerPoint, has_equal_devices, least_seconds
 from .method import Method
 from .recombine import most_choices, with_memory
-from .search import plan_of, prepared
+from .search import plan_of, prepared, searched
 from .settings import SearchSettings
-from .within_memory import memory_front
 
 MOST_CHOICES = 512
 """All choices are considered if no class has more."""
+
+SEARCHES = 5
+"""The number of weighted sums for which plans are searched if all choices are too many."""
+
+MADE_POINTS = 16
+"""The number of points that are kept of an entry if choices are those of such plans."""
+
+MADE_ENTRIES = 1 << 19
+"""The largest number of entries and points of a table then; if it is exceeded, there are fewer plans."""
+
+PRICE_BITS = 12
+"""The number of bits of a weight."""
 
 POINTS = 64
 """The number of points that are kept of an entry of a table, if there are too many for an exact frontier."""
@@ -114,7 +129,7 @@ def find_modelled_frontier(
     variants = variants_of(graph, recompute)
     measured = {segments: measures.of(variant) for segments, variant in variants.items()}
     for segments, variant in variants.items():
-        found = _solved(variant, workers, settings, measured[segments])
+        found = _solved(variant, workers, settings)
         points += [
             FrontierPoint(_seconds(time), -(-held // workers), _plan(found, number, workers), segments)
             for number, (time, held) in enumerate(found.optimum.points.tolist())
@@ -151,9 +166,7 @@ def kept_bytes(problem: Problem) -> dict[int, int]:
     return dict(found)
 
 
-def _solved(
-    graph: Graph, workers: int, settings: SearchSettings, measure: Callable[[Plan], Measured]
-) -> Modelled:
+def _solved(graph: Graph, workers: int, settings: SearchSettings) -> Modelled:
     """Return the frontier over all choices, or else over those of plans that searches find."""
     problem, _ = prepared(graph, workers, settings)
     factors = problem.objective.factors(workers)
@@ -164,15 +177,50 @@ def _solved(
                 return Modelled(problem, *every, _optimum(problem, workers, *every, limit), True)
             except WidthError:
                 continue
-    front = memory_front(graph, workers, settings, lambda plan: measure(plan).peak_bytes)
-    made = choices_made(problem, factors, [choices_of(problem, found.plan) for found in front])
-    try:
-        return Modelled(problem, *made, _optimum(problem, workers, *made, POINTS), False)
-    except WidthError as error:
-        raise PlanError(
-            f"the cost model 'tensoropt' finds no frontier: {error}. Use fewer workers, or the cost model "
-            f"'simulated'"
-        ) from error
+    plans = _weighted(problem, workers, settings.chosen_method())
+    for count in reversed(range(2, len(plans) + 1)):
+        made = choices_made(problem, factors, plans[:count])
+        try:
+            optimum = _optimum(problem, workers, *made, MADE_POINTS, MADE_ENTRIES)
+        except WidthError as error:
+            refused = error
+            continue
+        return Modelled(problem, *made, optimum, False)
+    raise PlanError(
+        f"the cost model 'tensoropt' finds no frontier: {refused}. Use fewer workers, or the cost model "
+        f"'simulated'"
+    )
+
+
+def _weighted(problem: Problem, workers: int, method: Method) -> list[Choices]:
+    """Return what plans choose that a search finds for weighted sums of time and memory."""
+    kept, factors = kept_bytes(problem), problem.objective.factors(workers)
+    found: list[Choices] = []
+
+    def support(time_weight: int, memory_weight: int) -> Point:
+        price = _few_bits(Fraction(memory_weight, time_weight or 1))
+        sought = replace(problem, prices={n: nbytes * price for n, nbytes in kept.items()}, bounded=False)
+        if not time_weight:
+            sought = replace(sought, objective=Unpriced(factors))
+        solution = searched(sought, workers, method)
+        found.append((solution.strategies, solution.dimensions))
+        time = problem.objective.total(Chosen.of(problem, solution))
+        return time, sum(nbytes * _held(problem, solution, n) for n, nbytes in kept.items())
+
+    split_widest(support, SEARCHES)
+    return found
+
+
+def _few_bits(price: Fraction) -> Fraction:
+    """Round a price so that its products with sizes stay small."""
+    unit = Fraction(2) ** (PRICE_BITS - math.frexp(price)[1])
+    return Fraction(round(price * unit)) / unit
+
+
+def _held(problem: Problem, solution: Solution, number: int) -> int:
+    """Return the elements of a class of tensors that all workers hold."""
+    layout = tensor_choices(problem.shapes[number], [solution.dimensions[number]], solution.factors)
+    return int(volume(layout.regions).sum())
 
 
 def _optimum(
@@ -181,8 +229,9 @@ def _optimum(
     operators: Sequence[OperatorChoices],
     tensors: Sequence[TensorChoices],
     points: int | None,
+    entries: int = TABLE_LIMIT,
 ) -> FrontierOptimum:
-    """Return the frontier over choices, with at most `points` points of an entry."""
+    """Return the frontier over choices, with at most `points` points of each of a table's `entries`."""
     held = replace(
         problem,
         objective=Unpriced(problem.objective.factors(workers)),
@@ -190,7 +239,7 @@ def _optimum(
     )
     domains, times = factor_graph(problem, operators, tensors)
     pairs = with_memory(times, factor_graph(held, operators, tensors)[1])
-    return least_frontier(domains, pairs, points_limit=points)
+    return least_frontier(domains, pairs, points_limit=points, table_limit=entries)
 
 
 def _plan(found: Modelled, point: int, workers: int) -> Plan:
@@ -222,7 +271,7 @@ def _bounds(found: Modelled, workers: int, machine: Machine) -> list[LowerPoint]
     times = task_times(problem.graph, machine, workers)
     equal_devices = has_equal_devices(machine, workers)
     seconds = least_seconds(problem, workers, times, equal_devices=equal_devices)
-    held = sum(nbytes * prod(problem.shapes[number]) for number, nbytes in kept_bytes(problem).items())
+    held = sum(nbytes * math.prod(problem.shapes[number]) for number, nbytes in kept_bytes(problem).items())
     return [LowerPoint(seconds, -(-held // workers))]
 
 

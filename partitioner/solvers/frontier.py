@@ -39,7 +39,7 @@ from .supported import Point, Supports, supports
 from .thinning import LEAST_LIMIT
 
 LARGEST_SUM = 1 << 60
-"""Sums of times or memory, times the number of values, must stay below this, so that no integer overflows."""
+"""Sums of times or memory must stay below this, so that no integer overflows."""
 
 LINES = 64
 """The number of weighted sums that are found if points are thinned."""
@@ -147,11 +147,9 @@ def _check(domains: Sequence[int], tables: Sequence[PairTable]) -> int:
                 f"{memory.shape}; their domains are {expected}"
             )
         most += max(int(np.abs(times).max()), int(np.abs(memory).max()))
-    values = max(domains, default=1)
-    if most >= LARGEST_SUM // values:
+    if most >= LARGEST_SUM:
         raise SolverError(
-            f"times or memory may add up to {most}; with {values} values of a variable, sums must stay below "
-            f"{LARGEST_SUM // values}. Use a larger unit"
+            f"times or memory may add up to {most}; sums must stay below {LARGEST_SUM}. Use a larger unit"
         )
     return most
 

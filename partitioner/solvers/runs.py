@@ -77,8 +77,10 @@ class Runs:
         """Tell whether every entry has one point."""
         return self.size == self.entries and bool((self.lengths == 1).all())
 
-    def tobytes(self) -> bytes:
-        return b"".join([self.offsets.tobytes(), self.times.tobytes(), self.memory.tobytes()])
+    @property
+    def arrays(self) -> tuple[Integers, Integers, Integers]:
+        """Return the arrays by which tables are compared."""
+        return self.offsets, self.times, self.memory
 
     def reshape(self, shape: Sequence[int]) -> Runs:
         return Runs(tuple(shape), self.offsets, self.times, self.memory)

@@ -4,7 +4,7 @@ For weights a, b >= 0, elimination finds the least sum of  a * time + b * memory
 it. Its point is on the frontier or as good in one coordinate, and the sum is a line that no assignment is
 below. The weights begin with time alone and memory alone. Then the widest pair of neighbouring points is
 split by the line through both, until no line finds a point below it, or enough lines are known (Aneja and
-Nair, 1979). Implemented in: `supports`, `_Search` (one sum).
+Nair, 1979). Implemented in: `split_widest` (weights), `_Search` (one sum), `supports` (both).
 
 Between two points the lines leave a triangle in which there may be others. If many tables are added up, it is
 small.
@@ -13,7 +13,7 @@ small.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -23,6 +23,9 @@ from .elimination import CostTable, eliminate
 from .pair_table import PairTable
 from .runs import Integers
 from .semiring import Table
+
+TINY = 1e-6
+"""Neighbours are not split if the product of the parts of time and of memory between them is smaller."""
 
 LARGEST_SUM = 1 << 61
 """Weights are rounded down so that weighted sums stay below this."""
@@ -71,18 +74,30 @@ def supports(domains: Sequence[int], tables: Sequence[PairTable], lines: int, ta
     Raises what `eliminate` raises.
     """
     search = _Search(domains, tables, table_limit)
-    fast, small = search.support(1, 0), search.support(0, 1)
-    pairs = [_pair(small, fast)]
-    while pairs and len(search.lines) < lines:
+    split_widest(search.support, lines)
+    return Supports(search.assignments, tuple(search.lines))
+
+
+def split_widest(support: Callable[[int, int], Point], most: int) -> None:
+    """Ask for points with the least weighted sums, the widest gaps first; at most `most`, but at least two.
+
+    `support` is given the weights of time and memory, and returns the point that it finds. Neighbours whose
+    gap is tiny are not split.
+    """
+    fast, small = support(1, 0), support(0, 1)
+    pairs, asked = [_pair(small, fast)], 2
+    while pairs and asked < most:
         _, small, fast = heapq.heappop(pairs)
         time_weight, memory_weight = fast[1] - small[1], small[0] - fast[0]
         if time_weight <= 0 or memory_weight <= 0:
             continue
-        middle = search.support(time_weight, memory_weight)
+        if time_weight * memory_weight < TINY * abs(fast[0] * small[1]):
+            continue
+        middle = support(time_weight, memory_weight)
+        asked += 1
         if middle not in (small, fast):
             heapq.heappush(pairs, _pair(small, middle))
             heapq.heappush(pairs, _pair(middle, fast))
-    return Supports(search.assignments, tuple(search.lines))
 
 
 def _pair(small: Point, fast: Point) -> tuple[int, Point, Point]:

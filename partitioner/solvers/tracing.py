@@ -7,8 +7,6 @@ Nothing is recorded while tables are combined. A point that stayed is a sum of p
 found by searching the runs of one factor, which rise in memory, for what is missing from each point of the
 other. More than two factors are split one after the other, by the products that made them. Implemented in:
 `traced` (all factors), `_found` (two of them).
-
-Assumes: the differences between sums of memory, times the number of values, stay below 2**63.
 """
 
 from __future__ import annotations
@@ -65,12 +63,10 @@ def _found(a: Runs, b: Runs, times: Integers, memory: Integers) -> tuple[int, Po
     """Return the first value with points of both vectors that add up to the value's time and memory."""
     owners = np.repeat(np.arange(b.entries), b.lengths)
     missing_times, missing_memory = times[owners] - b.times, memory[owners] - b.memory
-    low = int(a.memory.min())
-    span = int(a.memory.max()) - low + 1
-    keys = np.repeat(np.arange(a.entries), a.lengths) * span + (a.memory - low)
-    inside = (missing_memory >= low) & (missing_memory < low + span)
-    places = np.searchsorted(keys, owners * span + np.where(inside, missing_memory - low, 0))
-    places = np.minimum(places, len(keys) - 1)
+    sizes, ranks = np.unique(a.memory, return_inverse=True)
+    keys = np.repeat(np.arange(a.entries), a.lengths) * len(sizes) + ranks
+    missing = np.minimum(np.searchsorted(sizes, missing_memory), len(sizes) - 1)
+    places = np.minimum(np.searchsorted(keys, owners * len(sizes) + missing), len(keys) - 1)
     same = (a.memory[places] == missing_memory) & (a.times[places] == missing_times)
     same &= np.repeat(np.arange(a.entries), a.lengths)[places] == owners
     found = int(np.flatnonzero(same)[0])

@@ -75,6 +75,32 @@ def test_slow_links_raise_the_bound(graph, found):
         assert point.seconds >= proven[-1]
 
 
+def test_with_little_memory_activations_are_computed_again():
+    """Where plans of the graph itself need more memory, only the other graph counts."""
+    graph = tofu.models.get("mlp", batch=4096).training_graph()
+    again, machine = recomputed(graph, 8), tofu.machines.load(MACHINE)
+    needs = {each: least_peak_bytes(each, 2) for each in (again, graph)}
+    computing = {
+        each: least_seconds(build_problem(each), 2, task_times(each, machine, 2), equal_devices=True)
+        for each in needs
+    }
+    assert needs[again] < needs[graph]
+    assert computing[again] > computing[graph]
+    found = tofu.frontier(graph, 2, machine)
+    stairs = [(stair.peak_bytes, stair.seconds) for stair in found.lower]
+    assert stairs[0] == (needs[again], pytest.approx(computing[again]))
+    assert stairs[-1] == (needs[graph], pytest.approx(computing[graph]))
+    plans = [
+        (each, partition(each, 2, method, replicate=False))
+        for each in needs
+        for method in ("recursive", "refine", "equal-chop", "all-row")
+    ]
+    taken = [(peak_bytes(each, plan), tofu.simulate(tofu.lower(each, plan), machine)) for each, plan in plans]
+    taken += [(point.peak_bytes, point) for point in found.points]
+    for peak, timed in taken:
+        assert timed.seconds >= [seconds for memory, seconds in stairs if memory <= peak][-1]
+
+
 @pytest.mark.parametrize("workers", [1, 2, 3, 6])
 def test_no_plan_computes_in_less(graph, workers):
     """The bound is below the busiest worker of every method's plan; with one worker it is its time."""

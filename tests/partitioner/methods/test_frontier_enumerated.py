@@ -35,6 +35,8 @@ def test_the_frontier_is_that_of_enumeration(toy, texts, seed, most):
     expected = {p for p in pairs if not any(q != p and q[0] <= p[0] and q[1] <= p[1] for q in pairs)}
     found = tofu.frontier(graph, 2, machine, "unlimited", recompute=(1,), keep=False)
     assert {(point.peak_bytes, point.seconds) for point in found.points} == expected
+    for peak, seconds in pairs:
+        assert seconds >= [stair.seconds for stair in found.lower if stair.peak_bytes <= peak][-1]
     for point in found.points:
         point.plan.verify(graph)
         assert measured(graph, point.plan, machine) == (point.peak_bytes, point.seconds)

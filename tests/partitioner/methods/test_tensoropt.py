@@ -115,27 +115,27 @@ def test_what_is_allowed_and_computed_again(graph):
     assert split.points[-1].seconds >= modelled(graph).points[-1].seconds
 
 
-def test_wide_models_are_thinned_or_recombine_plans(graph, monkeypatch):
-    exact, solve = modelled(graph), tensoropt.least_frontier
-    refused = []
+def test_of_wide_models_points_are_thinned_or_plans_recombined(graph, monkeypatch):
+    exact, solve, most = modelled(graph), tensoropt.least_frontier, [1 << 10]
 
-    def narrow(domains, pairs, *, points_limit):
-        if points_limit is None or refused[-1:] == ["all"]:
-            refused.append(points_limit)
+    def narrow(domains, pairs, *, points_limit, table_limit):
+        if points_limit is None or max(domains) > most[0]:
             raise WidthError("too wide", 1)
-        return solve(domains, pairs, points_limit=points_limit)
+        return solve(domains, pairs, points_limit=points_limit, table_limit=table_limit)
 
     monkeypatch.setattr(tensoropt, "least_frontier", narrow)
     assert [p.seconds for p in modelled(graph).points] == [p.seconds for p in exact.points]
     monkeypatch.setattr(tensoropt, "MOST_CHOICES", 0)
-    made = modelled(graph)
-    for point in made.points:
-        least = [p for p in exact.points if p.peak_bytes <= point.peak_bytes]
-        assert least[-1].seconds <= point.seconds
-    assert len(made.lower) == 1
-    assert made.lower[0].peak_bytes <= exact.points[0].peak_bytes
-    assert made.lower[0].seconds <= exact.points[-1].seconds
-    refused.append("all")
+    for values in (1 << 10, 2):
+        most[0] = values
+        made = modelled(graph)
+        for point in made.points:
+            least = [p for p in exact.points if p.peak_bytes <= point.peak_bytes]
+            assert least[-1].seconds <= point.seconds
+        assert len(made.lower) == 1
+        assert made.lower[0].peak_bytes <= exact.points[0].peak_bytes
+        assert made.lower[0].seconds <= exact.points[-1].seconds
+    most[0] = 0
     with pytest.raises(PlanError, match="finds no frontier: too wide"):
         modelled(graph)
 

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import itertools
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tofu.partitioner.solvers import frontier, frontier_semiring, runs
+from tofu.partitioner.solvers import frontier, frontier_semiring, runs, supported
 from tofu.partitioner.solvers.dominance import Dominance
 from tofu.partitioner.solvers.elimination import CostTable, eliminate
 from tofu.partitioner.solvers.errors import SolverError, WidthError
 from tofu.partitioner.solvers.frontier import least_frontier
 from tofu.partitioner.solvers.pair_table import PairTable
-from tofu.partitioner.solvers.supported import supports
+from tofu.partitioner.solvers.supported import split_widest, supports
 from tofu.support import compiled as support
 
 
@@ -96,6 +97,18 @@ def test_thinned_points_are_real_and_no_assignment_is_below_the_lower_staircase(
     assert all(is_above(corner, found.lower) for corner in found.points.tolist())
     assert (found.points[0, 1], found.points[-1, 0]) == (best[0][1], best[-1][0])
     assert not found.proven or found.points.tolist() == best
+
+
+def test_large_sums_over_many_values_are_read_back():
+    domains, tables = chain(4, 81)
+    large = [PairTable(scope, times << 46, memory << 46) for scope, times, memory in tables]
+    found = least_frontier(domains, large, points_limit=16)
+    assert [found.points[0, 1], found.points[-1, 0]] == [
+        sum(int(t.memory.min()) for t in large),
+        eliminate(domains, [CostTable(t.scope, t.times) for t in large]).optimum,
+    ]
+    for number, point in enumerate(found.points.tolist()):
+        assert list(costs(large, found.assignment(number))) == point
 
 
 def test_thinning_a_chain_states_a_gap_that_closes_with_more_points():
@@ -186,6 +199,26 @@ def test_no_assignment_is_below_a_line(problem, lines):
         assert found.least_times(np.array([memory]))[0] <= time
     for point, assignment in found.assignments.items():
         assert costs(tables, assignment) == point
+
+
+def test_the_widest_gaps_are_split_first_and_tiny_ones_are_not():
+    """The support of a circle is known for every direction, so every sum finds another point."""
+    asked = []
+
+    def support(time_weight, memory_weight):
+        asked.append((time_weight, memory_weight))
+        length = np.hypot(time_weight, memory_weight)
+        return int(1e9 * (2 - time_weight / length)), int(1e9 * (2 - memory_weight / length))
+
+    split_widest(support, 1_000)
+    points = sorted({support(*weights) for weights in tuple(asked)})
+    gaps = [(b[0] - a[0]) / a[0] * (a[1] - b[1]) / b[1] for a, b in pairwise(points)]
+    assert asked[:2] == [(1, 0), (0, 1)]
+    assert 4 < len(points) < 1_000
+    assert max(gaps) < supported.TINY < 16 * max(gaps)
+    asked.clear()
+    split_widest(support, 5)
+    assert len(asked) == 5
 
 
 @pytest.mark.parametrize("limit", [None, 4])

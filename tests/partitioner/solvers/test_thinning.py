@@ -23,6 +23,10 @@ def tables(draw):
     return Runs((2,), *reduced(owners, times, memory, 2))
 
 
+def are_equal(one, other):
+    return all(map(np.array_equal, one.arrays, other.arrays))
+
+
 def run_of(table, entry):
     part = slice(table.offsets[entry], table.offsets[entry + 1])
     return list(zip(table.times[part].tolist(), table.memory[part].tolist(), strict=True))
@@ -46,11 +50,11 @@ def test_points_stay_within_the_limit_with_both_ends_and_corners_are_below(table
 def test_moving_a_table_moves_the_result(table, limit, corners):
     moved = thinned(shifted(table, 12_345, -678), limit, corners=corners)
     expected = shifted(thinned(table, limit, corners=corners), 12_345, -678)
-    assert moved.tobytes() == expected.tobytes()
+    assert are_equal(moved, expected)
 
 
 @given(tables(), st.integers(3, 12), st.booleans())
 def test_the_compiled_loop_does_what_arrays_do(table, limit, corners):
     pytest.importorskip("numba")
     assume((table.lengths > limit).any())
-    assert thinned(table, limit, corners=corners).tobytes() == _thinned(table, limit, corners).tobytes()
+    assert are_equal(thinned(table, limit, corners=corners), _thinned(table, limit, corners))
