@@ -157,7 +157,7 @@ def test_moves_that_never_suffice_end(monkeypatch: pytest.MonkeyPatch, moves: in
     monkeypatch.setattr(mending, "relieve", free_nothing)
     with pytest.raises(PlanError, match=r"worker 0 holds 900 bytes .* and may hold 899; no moves"):
         mend(pairs_of(9, 100), equal_devices(2, 899), np.arange(18), np.zeros(18, np.int64))
-    assert len(calls) == (2 * mending.MOST_ROUNDS if moves else 3)
+    assert len(calls) == (2 * mending.PATIENCE + 2 if moves else 3)
 
 
 def pairs_of(pairs: int, nbytes: int) -> PlacementGraph:
