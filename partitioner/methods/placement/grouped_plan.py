@@ -127,7 +127,7 @@ class _Grouped:
         return self._group_of[operation.index] * self._inside.workers // self._shared.workers
 
     def _shared_homes(self) -> dict[int, tuple[int, ...]]:
-        """Return the numbers of the neighbours that hold each shared tensor: its makers, all readers, or a reader of data."""
+        """Return the numbers of the neighbours that hold each shared tensor: makers, or readers, or one."""
         made: dict[int, tuple[int, ...]] = {}
         readers: dict[int, dict[int, None]] = {}
         for operation in self._graph.operations:

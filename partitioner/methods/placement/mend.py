@@ -6,8 +6,9 @@
 
 Live bytes are bounded first, by moves at the tick at which a worker holds most (`relief`). Arenas may be
 larger than the most live bytes. If one exceeds the memory, the bound of its worker falls by the difference,
-and moves go on. A placement that is returned fits. That none is found does not prove that there is none,
-except if a node or the lasting values exceed the memory by themselves.
+and moves go on. A placement that is returned fits. If moves find none, all placements of few nodes are tried.
+That none is found for more does not prove that there is none, except if a node or the lasting values exceed
+the memory by themselves.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy as np
 
 from ....errors import PlanError
 from ....support.compiled import numbers, plain, zeros
+from .every_placement import TooManyError, fitting_placement
 from .graph import Integers, PlacementDevices, PlacementGraph
 from .lifetimes import SCRATCH, LiveIntervals, live_intervals
 from .live_tree import peak
@@ -49,6 +51,27 @@ def mend(graph: PlacementGraph, devices: PlacementDevices, order: Integers, work
         return worker
     check_least(graph, memory)
     _check_together(graph, memory, order)
+    try:
+        return _moved(graph, devices, order, worker, memory)
+    except PlanError as error:
+        return _tried(graph, order, memory, error)
+
+
+def _tried(graph: PlacementGraph, order: Integers, memory: Integers, error: PlanError) -> Integers:
+    """Return the placement of few nodes that fits. Raises PlanError if there is none, or that of moves."""
+    try:
+        found = fitting_placement(graph, memory, order)
+    except TooManyError:
+        raise error from None
+    if found is None:
+        raise PlanError(f"{error}; all placements in this order were tried, and none fits")
+    return found
+
+
+def _moved(
+    graph: PlacementGraph, devices: PlacementDevices, order: Integers, worker: Integers, memory: Integers
+) -> Integers:
+    """Return the worker of each node after moves that make all arenas fit. Raises PlanError if none do."""
     limits = memory.copy()
     for _ in range(ROUNDS):
         worker = _within(graph, devices, order, worker, limits)
