@@ -22,6 +22,8 @@ from tofu.partitioner.methods.simulated import SimulatedSearch
 from tofu.partitioner.methods.worker_memory import WorkerMemory
 from tofu.partitioner.plans.sampling import Sampling
 from tofu.partitioner.plans.space import Space
+from tofu.partitioner.problem.classes import build_problem
+from tofu.partitioner.problem.live_bytes import LiveBytes
 
 from ....runtime.test_partitioned_training import require_bits_of_one_worker, training
 from .nodes import nodes_of, random_placement
@@ -96,6 +98,22 @@ def test_more_is_shared_if_nothing_else_helps(workers: int, limit: int) -> None:
     plan = placing.fitting_tighter(schedule)
     assert peak_bytes(graph, plan) <= limit
     tofu.verify(graph, plan)
+
+
+@pytest.mark.parametrize("workers", [2, 4, 8])
+@pytest.mark.parametrize("share", [1.1, 1.25, 1.5])
+def test_few_large_layers_fit_little_more_than_an_even_share(workers: int, share: float) -> None:
+    """In the end all workers share all operations; a refusal lies below a bound on what these hold then."""
+    graph = tofu.models.get("mlp").training_graph()
+    limit = int(peak_bytes(graph, tofu.partition(graph, 1)) / workers * share)
+    placing, schedule = placed(graph, workers, limit)
+    try:
+        plan = placing.fitting_tighter(schedule)
+    except PlanError:
+        assert LiveBytes.of(build_problem(graph)).least_bytes(workers) > limit
+        return
+    tofu.verify(graph, plan)
+    assert peak_bytes(graph, plan) <= limit
 
 
 def test_tighter_limits_are_shared_by_neighbours() -> None:
