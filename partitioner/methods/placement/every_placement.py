@@ -38,7 +38,7 @@ def fitting_placement(graph: PlacementGraph, memory: Integers, order: Integers) 
     leaders = np.unique(graph.leader)
     if len(leaders) > FEW or len(graph.shared_nodes):
         raise TooManyError
-    workers, alike = len(memory), bool((memory == memory[0]).all())
+    workers, equal = len(memory), bool((memory == memory[0]).all())
     nbytes = np.zeros(graph.count, np.int64)
     np.add.at(nbytes, graph.leader[graph.maker], graph.stored_bytes)
     leaders = leaders[np.argsort(-nbytes[leaders], kind="stable")]
@@ -59,6 +59,6 @@ def fitting_placement(graph: PlacementGraph, memory: Integers, order: Integers) 
             if (live_intervals(graph, workers, order, worker).arena_bytes(memory) <= memory).all():
                 return worker
             continue
-        some = min(max(chosen, default=-1) + 2, workers) if alike else workers
+        some = min(max(chosen, default=-1) + 2, workers) if equal else workers
         waiting += [(*chosen, each) for each in reversed(range(some))]
     raise TooManyError

@@ -41,8 +41,8 @@ def _end_at_home(placed: MovablePlacement, value: int, home: int) -> int:
     first = placed.stay_firsts[value]
     workers, firsts, lasts = placed.stay_worker, placed.stay_first, placed.stay_last
     for stay in range(first, first + placed.stay_counts[value]):
-        anew = home >= placed.workers or workers[stay] >= placed.workers
-        tick = lasts[stay] if anew or workers[stay] == home else firsts[stay]
+        again = home >= placed.workers or workers[stay] >= placed.workers
+        tick = lasts[stay] if again or workers[stay] == home else firsts[stay]
         if tick > end:
             end = tick
     return end  # type: ignore[no-any-return]

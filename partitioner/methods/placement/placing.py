@@ -207,8 +207,13 @@ class Placing:
     def _all_shared(
         self, schedule: NodeSchedule, sharing: _Sharing, memory: WorkerMemory, spare: int
     ) -> Plan:
-        """Return the plan by which all workers share all operations. Raises PlanError if it does not fit."""
+        """Return a plan by which all workers share all operations, by one for the limit if no other fits.
+
+        Raises PlanError if none fits.
+        """
         plan = self._composed(schedule, sharing.inside)
+        if memory.arena(plan) + spare > memory.nbytes and self._inside_memory is not None:
+            plan = self._composed(schedule, self._inside_memory)
         excess = memory.arena(plan) + spare - memory.nbytes
         if excess <= 0:
             return plan
@@ -216,6 +221,14 @@ class Placing:
             f"the arena of a worker needs {excess:,} bytes more even if all share all operations; allow more "
             "(--memory), or use more workers"
         )
+
+    @cached_property
+    def _inside_memory(self) -> Inside | None:
+        """Return how all workers share all operations within the limit; None if no way is known."""
+        asked, training = self._asked, self.training
+        if asked.inside_memory is None:
+            return None
+        return shares_of(training, np.ones(training.nodes.count, bool), asked.inside_memory())
 
     def _lowered(self, nbytes: int) -> Integers:
         """Return the memory of groups if each worker has fewer bytes than it may hold."""
@@ -262,8 +275,8 @@ class Placing:
         name = training.graph.operations[int(needed.argmax())].name
         raise PlanError(
             f"operation {name!r} needs about {-(-needed.max() // size):,} bytes on each worker that runs all "
-            f"or a share of it, and each has {limit:,} left for it; let all workers share all operations "
-            f"(--method place --groups 1x{self._asked.workers}), allow more (--memory), or use more workers"
+            f"or a share of it, and each has {limit:,} left for it; allow more (--memory), or use more "
+            "workers"
         )
 
     @cached_property

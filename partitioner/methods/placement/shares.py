@@ -1,8 +1,8 @@
 """Operations whose working set exceeds a device: several neighbours share them, as a plan for these says.
 
 The operations that overwrite one tensor are shared together, with the tensor. Others stay whole. In the
-arrays of placers a shared operation is a node of one worker that takes the time of a share and holds the
-bytes of one. That is an approximation: the arenas of plans are exact.
+arrays of placers a shared operation is a node that takes the time of a share, and of which each neighbour
+holds the bytes of one, see `neighbourhoods`. That is an approximation: the arenas of plans are exact.
 """
 
 from __future__ import annotations
