@@ -5,8 +5,8 @@
 *Limits*: `pardnn` for models on 2 to 16 devices, within 1.1, 1.25 and 1.5 times an even share of the arena of
 one device. A row says by how much the largest arena of the plan stays below the limit, or why the limit is
 refused, and the processor seconds of the search. `shared` counts operations that several devices share.
-A row of a refusal has two bounds. `least_bytes` holds for whole operations: the largest one with what it
-reads and makes, an even share of what lasts, or what a weight, its updates and states need on one worker.
+A row of a refusal has two bounds. `least_bytes` holds if devices share only the operations that none can
+hold: the largest other one with what it reads, makes and overwrites, or an even share of what lasts.
 `least_shared_bytes` holds for plans by which all devices share all operations.
 
 *Batches*: the largest batch, of powers of two, for which the operations of a model fit 1 to 16 devices of 32
@@ -28,7 +28,7 @@ from tofu.dataflow.graph import Graph
 from tofu.errors import PlanError
 from tofu.partitioner.lowering.arenas import Arenas
 from tofu.partitioner.methods.pardnn.pardnn import place
-from tofu.partitioner.methods.placement.mend import mend
+from tofu.partitioner.methods.placement.mend import least_bytes, mend
 from tofu.partitioner.methods.placement.placing import Placing
 from tofu.partitioner.methods.placement.priorities import emulated
 from tofu.partitioner.methods.settings import SearchSettings
@@ -156,16 +156,11 @@ def _within(
 
 
 def least(placing: Placing) -> int:
-    """Return a bound on the memory of the fullest worker, for all placements of whole operations."""
+    """Return a bound on the fullest worker, if workers share only the operations that none can hold."""
     nodes = placing.training.nodes
-    needed = np.zeros(nodes.count, np.int64)
-    np.add.at(needed, nodes.maker, nodes.stored_bytes)
-    read = nodes.readers.row_of_entries
-    np.add.at(needed, nodes.readers.entries, np.minimum(nodes.stored_bytes, nodes.sent_bytes)[read])
-    together = np.zeros(nodes.count, np.int64)
-    np.add.at(together, nodes.leader[nodes.maker], nodes.stored_bytes * nodes.lasting)
-    lasting = int((nodes.stored_bytes * nodes.lasting).sum())
-    return max(int(needed.max()), int(together.max()), -(-lasting // placing.devices.workers))
+    whole = np.where(nodes.shared[nodes.maker], nodes.parts * nodes.stored_bytes, nodes.stored_bytes)
+    lasting = int((whole * nodes.lasting).sum())
+    return max(int(least_bytes(nodes).max()), -(-lasting // placing.devices.workers))
 
 
 def batches() -> Iterator[dict[str, Any]]:
