@@ -7,8 +7,8 @@ one device. A row says by how much the largest arena of the plan stays below the
 refused, and the processor seconds of the search. `shared` counts operations that several devices share.
 A row of a refusal has two bounds. `least_bytes` holds if devices share only the operations that none can
 hold: the largest other one with what it reads, makes and overwrites, or an even share of what lasts.
-`earlier` marks rows that are older than the last change of the search.
 `least_shared_bytes` holds for plans by which all devices share all operations.
+`earlier` marks rows that are older than the last change of the search.
 
 *Batches*: the largest batch, of powers of two, for which the operations of a model fit 1 to 16 devices of 32
 GB, by ParDNN's placement and the exact planner, next to the paper's (ParDNN, table 4). *Ideal* is the largest
