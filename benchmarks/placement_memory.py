@@ -4,10 +4,11 @@
 
 *Limits*: `pardnn` for models on 2 to 16 devices, within 1.1, 1.25 and 1.5 times an even share of the arena of
 one device. A row says by how much the largest arena of the plan stays below the limit, or why the limit is
-refused, and the processor seconds of the search for moves. `shared` counts operations that are too large for
-a device, so that all share them. `least` is a bound on any placement that shares no more: the largest
-operation with what it reads and makes, or an even share of what lasts, or of what weights, their updates and
-states need on one worker. `earlier` marks rows that are older than the last change of the search.
+refused, and the processor seconds of the search. `shared` counts operations that several devices share.
+A row of a refusal has two bounds. `least_bytes` holds if devices share only the operations that none can
+hold: the largest other one with what it reads, makes and overwrites, or an even share of what lasts.
+`least_shared_bytes` holds for plans by which all devices share all operations.
+`earlier` marks rows that are older than the last change of the search.
 
 *Batches*: the largest batch, of powers of two, for which the operations of a model fit 1 to 16 devices of 32
 GB, by ParDNN's placement and the exact planner, next to the paper's (ParDNN, table 4). *Ideal* is the largest
@@ -28,13 +29,17 @@ from tofu.dataflow.graph import Graph
 from tofu.errors import PlanError
 from tofu.partitioner.lowering.arenas import Arenas
 from tofu.partitioner.methods.pardnn.pardnn import place
-from tofu.partitioner.methods.placement.mend import mend
+from tofu.partitioner.methods.placement.mend import least_bytes, mend
 from tofu.partitioner.methods.placement.placing import Placing
 from tofu.partitioner.methods.placement.priorities import emulated
+from tofu.partitioner.methods.settings import SearchSettings
 from tofu.partitioner.methods.simulated import SimulatedSearch
+from tofu.partitioner.methods.within_memory import plan_within
 from tofu.partitioner.methods.worker_memory import WorkerMemory
 from tofu.partitioner.plans.sampling import Sampling
 from tofu.partitioner.plans.space import Space
+from tofu.partitioner.problem.classes import build_problem
+from tofu.partitioner.problem.live_bytes import LiveBytes
 
 from .record import record_parts
 
@@ -68,6 +73,9 @@ PAPER: dict[str, dict[int, int]] = {
 """The largest batches of table 4, by devices."""
 
 MOST = 1 << 18
+
+INSIDE = SearchSettings("refine", keep=False, feed="anywhere")
+"""The settings of plans by which workers share operations."""
 
 UNLIMITED = 1 << 60
 """More bytes than any model needs."""
@@ -116,6 +124,7 @@ def asked_for(graph: Graph, devices: int, arenas: Arenas, limit: int) -> Simulat
         lambda: (),
         memory,
         partial(_inside, graph),
+        inside_memory=partial(plan_within, graph, devices, INSIDE, memory),
     )
 
 
@@ -132,7 +141,12 @@ def _within(
     try:
         plan = limited.fitting_tighter(schedule)
     except PlanError as error:
-        return {"fits": False, "why": str(error)[:150], "least_bytes": least(limited)}
+        return {
+            "fits": False,
+            "why": str(error)[:150],
+            "least_bytes": least(limited),
+            "least_shared_bytes": LiveBytes.of(build_problem(graph)).least_bytes(devices),
+        }
     shared = sum(len(tasks) > 1 for tasks in plan.tasks.values())
     return {
         "fits": True,
@@ -143,16 +157,11 @@ def _within(
 
 
 def least(placing: Placing) -> int:
-    """Return a bound on the memory of the fullest worker, for all placements of whole operations."""
+    """Return a bound on the fullest worker, if workers share only the operations that none can hold."""
     nodes = placing.training.nodes
-    needed = np.zeros(nodes.count, np.int64)
-    np.add.at(needed, nodes.maker, nodes.stored_bytes)
-    read = nodes.readers.row_of_entries
-    np.add.at(needed, nodes.readers.entries, np.minimum(nodes.stored_bytes, nodes.sent_bytes)[read])
-    together = np.zeros(nodes.count, np.int64)
-    np.add.at(together, nodes.leader[nodes.maker], nodes.stored_bytes * nodes.lasting)
-    lasting = int((nodes.stored_bytes * nodes.lasting).sum())
-    return max(int(needed.max()), int(together.max()), -(-lasting // placing.devices.workers))
+    whole = np.where(nodes.shared[nodes.maker], nodes.parts * nodes.stored_bytes, nodes.stored_bytes)
+    lasting = int((whole * nodes.lasting).sum())
+    return max(int(least_bytes(nodes).max()), -(-lasting // placing.devices.workers))
 
 
 def batches() -> Iterator[dict[str, Any]]:

@@ -173,6 +173,7 @@ def find_plan(
                 settings.memory,
                 cache(partial(_inside, graph, settings)),
                 None if settings.groups is None else parse_groups(settings.groups, workers),
+                None if settings.memory is None else partial(_inside_memory, graph, workers, settings),
             )
         )
         return replace(made, space=settings.space(), search_seconds=time.perf_counter() - start)
@@ -184,8 +185,20 @@ def find_plan(
 
 def _inside(graph: Graph, settings: SearchSettings, workers: int) -> Plan:
     """Return the plan by which the workers of a group share operations."""
-    others = SearchSettings("refine", replicate=settings.replicate, keep=False, feed="anywhere")
-    return find_plan(graph, workers, others)
+    return find_plan(graph, workers, _inside_settings(settings))
+
+
+def _inside_settings(settings: SearchSettings) -> SearchSettings:
+    """Return the settings for plans by which workers share operations."""
+    return SearchSettings("refine", replicate=settings.replicate, keep=False, feed="anywhere")
+
+
+def _inside_memory(graph: Graph, workers: int, settings: SearchSettings) -> Plan:
+    """Return the plan by which all workers share operations within the memory, or with least excess."""
+    from .within_memory import plan_within  # which searches by this module
+
+    assert settings.memory is not None
+    return plan_within(graph, workers, _inside_settings(settings), settings.memory)
 
 
 def _quick_plans(graph: Graph, workers: int, settings: SearchSettings) -> Iterator[Plan]:

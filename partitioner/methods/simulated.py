@@ -71,6 +71,10 @@ class SimulatedSearch:
     groups: int | None = None
     """The groups of workers on which operations are placed; None to search for the best number."""
 
+    inside_memory: Callable[[], Plan] | None = None
+    """Returns the plan of `inside` for all workers that needs least memory, or fits it; None without a limit.
+    """
+
     def excess(self, plan: Plan) -> int:
         """Return the bytes by which a plan exceeds the memory of a worker; 0 if it fits."""
         return 0 if self.memory is None else self.memory.excess(plan)

@@ -60,6 +60,12 @@ def find_plan_within(
     return replace(found, plan=plan, larger=ladder.larger(found) if ladder.fits(found) else None)
 
 
+def plan_within(graph: Graph, workers: int, settings: SearchSettings, memory: WorkerMemory) -> Plan:
+    """Return the plan that is found for a limit, see `find_plan_within`, whether it fits or not."""
+    needs = Needs(memory.arena, memory.workspace, None, memory.withheld)
+    return find_plan_within(graph, workers, settings, memory.nbytes, needs).plan
+
+
 @gc_paused()
 def memory_front(
     graph: Graph,

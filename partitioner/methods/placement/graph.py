@@ -93,10 +93,25 @@ class PlacementGraph:
     not last, and if the other one does, only its copies are taken over. See `taking_over`.
     """
 
+    shared_nodes: Integers = field(default_factory=lambda: np.zeros(0, np.int64))
+    """The nodes that neighbouring workers share, see `neighbourhoods`; the bytes that their values store, and
+    their scratch, are those of one part.
+    """
+
+    parts: int = 1
+    """The number of neighbouring workers that share a node."""
+
     @property
     def count(self) -> int:
         """Return the number of nodes."""
         return len(self.names)
+
+    @cached_property
+    def shared(self) -> npt.NDArray[np.bool_]:
+        """Tell which nodes neighbouring workers share: `[n]`."""
+        found = np.zeros(self.count, bool)
+        found[self.shared_nodes] = True
+        return found
 
     @cached_property
     def values(self) -> IntegerLists:

@@ -127,7 +127,7 @@ class _Grouped:
         return self._group_of[operation.index] * self._inside.workers // self._shared.workers
 
     def _shared_homes(self) -> dict[int, tuple[int, ...]]:
-        """Return the numbers of the neighbours that hold each shared tensor: its makers, or all readers."""
+        """Return the numbers of the neighbours that hold each shared tensor: makers, or readers, or one."""
         made: dict[int, tuple[int, ...]] = {}
         readers: dict[int, dict[int, None]] = {}
         for operation in self._graph.operations:
@@ -136,7 +136,9 @@ class _Grouped:
                 made.update((self._roots[tensor], (number,)) for tensor in operation.outputs)
                 for tensor in operation.inputs:
                     readers.setdefault(self._roots[tensor], {})[number] = None
-        return {tensor: tuple(sorted(numbers)) for tensor, numbers in readers.items()} | made
+        found = {tensor: tuple(sorted(numbers)) for tensor, numbers in readers.items()} | made
+        data = [tensor for tensor in found if self._graph.tensors[tensor].role is Role.DATA]
+        return found | {tensor: found[tensor][:1] for tensor in data}
 
     def _homes(self) -> dict[int, tuple[int, ...]]:
         """Return the groups that hold each tensor with memory of its own; none if more workers share it."""

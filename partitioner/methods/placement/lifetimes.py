@@ -20,6 +20,7 @@ import numpy as np
 
 from ....programs.offsets import place
 from .graph import Integers, PlacementGraph
+from .neighbourhoods import members, part_bytes, with_neighbourhoods
 from .stays import kept_until, stays, ticks_of
 from .taking_over import Hosts, hosts
 
@@ -53,7 +54,9 @@ class LiveIntervals:
     """The value that it holds; `SCRATCH` if it is scratch."""
 
     shared: Integers
-    """A number for each interval: those with equal ones follow each other in the same memory."""
+    """A number for each interval: those with equal ones follow each other in the same memory. It is negative
+    if neighbours share a node, so that the interval is the same wherever the others are.
+    """
 
     @cached_property
     def peak_bytes(self) -> Integers:
@@ -66,6 +69,13 @@ class LiveIntervals:
         peaks = np.zeros(self.workers, np.int64)
         np.maximum.at(peaks, keys // width, change.cumsum())  # all that a worker holds has ended at its end
         return peaks
+
+    @property
+    def fixed(self) -> LiveIntervals:
+        """Return the intervals that are the same wherever the nodes are that nobody shares."""
+        own = self.shared < 0
+        columns = [self.worker, self.first, self.last, self.nbytes, self.value, self.shared]
+        return LiveIntervals(self.workers, self.ticks, *(column[own] for column in columns))
 
     def live_bytes(self, worker: int) -> Integers:
         """Return the live bytes of a worker at each tick: `[ticks]`."""
@@ -104,13 +114,14 @@ class LiveIntervals:
 def live_intervals(graph: PlacementGraph, workers: int, order: Integers, worker: Integers) -> LiveIntervals:
     """Return the memory that workers hold if nodes run in an order, which respects `graph.edges`."""
     tick = ticks_of(order)
+    worker = with_neighbourhoods(graph, workers, worker)
     found = stays(graph, tick, worker)
     until = kept_until(graph, tick, worker, found)
     over = hosts(graph, tick, worker, found, until)
     last = found.last.copy()
     until[over.value] -= 1
     last[over.stay] -= 1
-    copies = np.flatnonzero(found.worker != worker[graph.maker[found.value]])
+    copies = np.flatnonzero((found.worker != worker[graph.maker[found.value]]) & (found.worker < workers))
     values = np.arange(len(graph.maker))
     parts = (
         (worker[graph.maker], worker, found.worker[copies]),
@@ -121,8 +132,35 @@ def live_intervals(graph: PlacementGraph, workers: int, order: Integers, worker:
     )
     columns = [np.concatenate(part) for part in parts]
     columns.append(_in_same_memory(over, values, graph.count, copies, len(found.value)))
+    if len(graph.shared_nodes):
+        columns = _of_neighbours(graph, workers, columns, _fetched(graph, tick, worker))
     some = (columns[3] > 0) & (columns[1] <= columns[2])
     return LiveIntervals(workers, graph.count, *(column[some] for column in columns))
+
+
+def _fetched(graph: PlacementGraph, tick: Integers, worker: Integers) -> list[Integers]:
+    """Return the columns of the parts that neighbourhoods fetch for a tick."""
+    value, reader = graph.readers.row_of_entries, graph.readers.entries
+    some = graph.shared[reader] & (worker[reader] != worker[graph.maker[value]])
+    value, reader = value[some], reader[some]
+    at, nbytes = tick[reader], part_bytes(graph, graph.sent_bytes[value])
+    return [worker[reader], at, at, nbytes, value, np.full(len(value), -1)]
+
+
+def _of_neighbours(
+    graph: PlacementGraph, workers: int, columns: list[Integers], fetched: list[Integers]
+) -> list[Integers]:
+    """Return the columns of `LiveIntervals` with the workers of a neighbourhood instead of it."""
+    *rest, memory = [np.concatenate(pair) for pair in zip(columns, fetched, strict=True)]
+    count = len(memory)
+    memory[len(columns[0]) :] = np.arange(len(columns[0]), count)
+    alone, together = np.flatnonzero(rest[0] < workers), np.flatnonzero(rest[0] >= workers)
+    worker, which = members(graph, workers, rest[0][together])
+    several = together[which]
+    found = [np.concatenate([column[alone], column[several]]) for column in (*rest, memory)]
+    found[0][len(alone) :] = worker
+    found[5][len(alone) :] = -1 - found[5][len(alone) :] - count * worker
+    return found
 
 
 def _in_same_memory(over: Hosts, values: Integers, nodes: int, copies: Integers, stays: int) -> Integers:

@@ -13,11 +13,14 @@ from ....support.compiled import COMPILED, Numbers, compiled
 from .lifetimes import LiveIntervals
 
 
-def built(live: LiveIntervals) -> tuple[Numbers, Numbers, int]:
-    """Return `highest` and `added` for the live bytes of all workers, and the number of leaves of a tree."""
+def built(live: LiveIntervals, places: int) -> tuple[Numbers, Numbers, int]:
+    """Return `highest` and `added` for the live bytes of all workers, and the number of leaves of a tree.
+
+    There is a tree for each place. Those of places after the workers begin empty.
+    """
     leaves = 1 << max(live.ticks - 1, 0).bit_length()
-    highest = np.zeros((live.workers, 2 * leaves), np.int64)
-    for worker, tree in enumerate(highest):
+    highest = np.zeros((places, 2 * leaves), np.int64)
+    for worker, tree in enumerate(highest[: live.workers]):
         tree[leaves : leaves + live.ticks] = live.live_bytes(worker)
         width = leaves
         while width > 1:

@@ -6,8 +6,9 @@
 
 Live bytes are bounded first, by moves at the tick at which a worker holds most (`relief`). Arenas may be
 larger than the most live bytes. If one exceeds the memory, the bound of its worker falls by the difference,
-and moves go on. A placement that is returned fits. That none is found does not prove that there is none,
-except if a node or the lasting values exceed the memory by themselves.
+and moves go on. A placement that is returned fits. If moves find none, all placements of few nodes are tried.
+That none is found for more does not prove that there is none, except if a node or the lasting values exceed
+the memory by themselves.
 """
 
 from __future__ import annotations
@@ -18,21 +19,22 @@ import numpy as np
 
 from ....errors import PlanError
 from ....support.compiled import numbers, plain, zeros
+from .every_placement import TooManyError, fitting_placement
 from .graph import Integers, PlacementDevices, PlacementGraph
 from .lifetimes import SCRATCH, LiveIntervals, live_intervals
 from .live_tree import peak
 from .movable import movable
+from .neighbourhoods import part_bytes
 from .relief import EVERYWHERE, LESS_IN_ALL, NEAR, relieve
 from .taking_over import most_taken_over
 
 ROUNDS = 8
 """How often the bounds on live bytes fall at most because of arenas."""
 
-TRIES = 12
-"""How often moves are looked for, in vain, before a worker is given up. Moves of others come in between."""
-
-MOST_ROUNDS = 32
-"""The rounds for each worker, on average, before all is given up. In a round moves free memory of one."""
+PATIENCE = 2
+"""The rounds for each worker in which the bytes beyond all limits do not fall, after which a placement is
+given up. In a round moves free memory of one worker, or are looked for in vain.
+"""
 
 SHOWN = 3
 """The number of values that an error names."""
@@ -49,6 +51,27 @@ def mend(graph: PlacementGraph, devices: PlacementDevices, order: Integers, work
         return worker
     check_least(graph, memory)
     _check_together(graph, memory, order)
+    try:
+        return _moved(graph, devices, order, worker, memory)
+    except PlanError as error:
+        return _tried(graph, order, memory, error)
+
+
+def _tried(graph: PlacementGraph, order: Integers, memory: Integers, error: PlanError) -> Integers:
+    """Return the placement of few nodes that fits. Raises PlanError if there is none, or that of moves."""
+    try:
+        found = fitting_placement(graph, memory, order)
+    except TooManyError:
+        raise error from None
+    if found is None:
+        raise PlanError(f"{error}; all placements in this order were tried, and none fits")
+    return found
+
+
+def _moved(
+    graph: PlacementGraph, devices: PlacementDevices, order: Integers, worker: Integers, memory: Integers
+) -> Integers:
+    """Return the worker of each node after moves that make all arenas fit. Raises PlanError if none do."""
     limits = memory.copy()
     for _ in range(ROUNDS):
         worker = _within(graph, devices, order, worker, limits)
@@ -75,7 +98,7 @@ def check_least(graph: PlacementGraph, memory: Integers) -> None:
             f"and works in, and for what lasts on its worker; the largest device has {memory.max():,}; use "
             f"larger devices, or split the node"
         )
-    lasting = int(graph.stored_bytes[graph.lasting].sum())
+    lasting = int(_whole_bytes(graph)[graph.lasting].sum())
     if lasting > memory.sum():
         raise PlanError(
             f"values that last take {lasting:,} bytes, and all {len(memory)} workers together have "
@@ -99,9 +122,19 @@ def together_bytes(graph: PlacementGraph, order: Integers) -> Integers:
 
     A value is somewhere from its maker to its last reader, at home or as a copy.
     """
-    passing = np.minimum(graph.stored_bytes, graph.sent_bytes)
-    least = replace(graph, stored_bytes=np.where(graph.lasting, graph.stored_bytes, passing))
+    whole = _whole_bytes(graph)
+    passing = np.minimum(whole, graph.sent_bytes)
+    least = replace(
+        graph,
+        stored_bytes=np.where(graph.lasting, whole, passing),
+        shared_nodes=graph.shared_nodes[:0],
+    )
     return live_intervals(least, 1, order, np.zeros(graph.count, np.int64)).live_bytes(0)
+
+
+def _whole_bytes(graph: PlacementGraph) -> Integers:
+    """Return the bytes of all parts of each value: `[v]`."""
+    return np.where(graph.shared[graph.maker], graph.parts * graph.stored_bytes, graph.stored_bytes)
 
 
 def least_bytes(graph: PlacementGraph) -> Integers:
@@ -117,8 +150,9 @@ def least_bytes(graph: PlacementGraph) -> Integers:
     near = leader[value] == graph.leader[reader]
     found = graph.scratch_bytes.copy()
     np.add.at(found, graph.maker, passing)
-    nearby, distant = passing[value], np.minimum(graph.stored_bytes, graph.sent_bytes)[value]
-    np.add.at(found, reader, np.where(near, nearby, distant))
+    distant = np.minimum(_whole_bytes(graph), graph.sent_bytes)[value]
+    distant = np.where(graph.shared[reader], part_bytes(graph, distant), distant)
+    np.add.at(found, reader, np.where(near, passing[value], distant))
     lasting = np.zeros(graph.count, np.int64)
     np.add.at(lasting, leader[graph.lasting], graph.stored_bytes[graph.lasting])
     found += lasting[graph.leader]
@@ -129,35 +163,37 @@ def _within(
     graph: PlacementGraph, devices: PlacementDevices, order: Integers, worker: Integers, limits: Integers
 ) -> Integers:
     """Return a placement whose live bytes are within limits. Raises PlanError if no moves are found."""
-    if (live_intervals(graph, devices.workers, order, worker).peak_bytes <= limits).all():
+    live = live_intervals(graph, devices.workers, order, worker)
+    if (live.peak_bytes <= limits).all():
         return worker
-    state = movable(graph, devices, order, worker)
+    beyond = live.fixed.peak_bytes - limits
+    if (beyond > 0).any():
+        fullest = int(beyond.argmax())
+        raise PlanError(_refusal(graph, live, order, fullest, int(limits[fullest])))
+    state, workers = movable(graph, devices, order, worker), range(devices.workers)
     bounds, moved = numbers(limits.tolist()), zeros(graph.count)
-    failures = [0] * devices.workers
     stuck: set[int] = set()
-    moves = 0
-    for _ in range(MOST_ROUNDS * devices.workers):
-        excess = [
-            peak(state.highest, state.leaves, each) - int(limits[each]) for each in range(len(failures))
-        ]
-        over = [each for each, nbytes in enumerate(excess) if nbytes > 0]
-        if over and moves and stuck.issuperset(over):
-            stuck.clear()
-            moves = 0
-        over = [each for each in over if each not in stuck]
+    least, since, moves = int(np.iinfo(np.int64).max), 0, 0
+    while since <= PATIENCE * devices.workers:
+        excess = [peak(state.highest, state.leaves, each) - int(limits[each]) for each in workers]
+        over = {each for each in workers if excess[each] > 0}
         if not over:
             break
-        fullest = max(over, key=lambda each: (excess[each], -each))
+        in_all = sum(excess[each] for each in over)
+        least, since = min(least, in_all), 0 if in_all < least else since + 1
+        if over <= stuck:
+            if not moves:
+                break
+            stuck.clear()
+            moves = 0
+        fullest = max(over - stuck, key=lambda each: (excess[each], -each))
         if any(
             relieve(state, bounds, moved, fullest, freedom) for freedom in (NEAR, EVERYWHERE, LESS_IN_ALL)
         ):
             moves += 1
-            continue
-        failures[fullest] += 1
-        stuck.add(fullest)
-        if failures[fullest] == TRIES:
-            break
-    found = np.array(plain(state.worker), np.int64)
+        else:
+            stuck.add(fullest)
+    found = np.where(graph.shared, worker, plain(state.worker))
     live = live_intervals(graph, devices.workers, order, found)
     beyond = live.peak_bytes - limits
     if (beyond > 0).any():

@@ -11,6 +11,7 @@ from ....support.compiled import COMPILED, Numbers
 from .graph import IntegerLists, Integers, PlacementDevices, PlacementGraph
 from .lifetimes import live_intervals
 from .live_tree import built
+from .neighbourhoods import with_neighbourhoods, with_places
 from .stays import kept_until, stays, ticks_of
 from .taking_over import bytes_taken_over, taken_pairs
 
@@ -19,7 +20,10 @@ class MovablePlacement(NamedTuple):
     """A placement in a fixed order, with all that changes when nodes move, as loops take it."""
 
     workers: int
-    """The number of workers."""
+    """The number of workers, to which nodes may move."""
+
+    places: int
+    """The number of workers and of neighbourhoods, which come after them and whose nodes do not move."""
 
     ticks: int
     """The number of ticks, which is that of nodes."""
@@ -143,6 +147,9 @@ def movable(
     graph: PlacementGraph, devices: PlacementDevices, order: Integers, worker: Integers
 ) -> MovablePlacement:
     """Return what workers hold under a placement whose nodes run in an order."""
+    workers, live = devices.workers, live_intervals(graph, devices.workers, order, worker)
+    worker = with_neighbourhoods(graph, workers, worker)
+    devices = with_places(graph, devices)
     tick = ticks_of(order)
     found = stays(graph, tick, worker)
     until = kept_until(graph, tick, worker, found)
@@ -154,7 +161,7 @@ def movable(
     of_readers = graph.readers.row_of_entries
     by_tick = graph.readers.entries[np.lexsort((tick[graph.readers.entries], of_readers))]
     groups = IntegerLists.grouped(graph.leader, np.arange(graph.count), graph.count)
-    highest, added, leaves = built(live_intervals(graph, devices.workers, order, worker))
+    highest, added, leaves = built(live, devices.workers)
 
     def roomy(column: Integers) -> Numbers:
         spread = np.zeros(int(firsts[-1]), np.int64)
@@ -162,11 +169,12 @@ def movable(
         return _listed(spread)
 
     return MovablePlacement(
+        workers,
         devices.workers,
         graph.count,
         _listed(tick),
         _listed(order),
-        _listed(worker.copy()),
+        _listed(worker),
         _listed(graph.leader),
         _listed(groups.firsts),
         _listed(groups.entries),

@@ -41,7 +41,8 @@ def _end_at_home(placed: MovablePlacement, value: int, home: int) -> int:
     first = placed.stay_firsts[value]
     workers, firsts, lasts = placed.stay_worker, placed.stay_first, placed.stay_last
     for stay in range(first, first + placed.stay_counts[value]):
-        tick = lasts[stay] if workers[stay] == home else firsts[stay]
+        again = home >= placed.workers or workers[stay] >= placed.workers
+        tick = lasts[stay] if again or workers[stay] == home else firsts[stay]
         if tick > end:
             end = tick
     return end  # type: ignore[no-any-return]
@@ -78,7 +79,7 @@ def _leave(placed: MovablePlacement, value: int, tick: int, worker: int, home: i
         placed.stay_readers[stay] = placed.stay_readers[last]
         if worker == home:
             return 0
-        pair = home * placed.workers + worker
+        pair = home * placed.places + worker
         return message(placed.latency, placed.per_byte, pair, placed.sent[value])
     if old_first == tick:
         place = place_of_reader(placed, value, tick) + 1
@@ -113,7 +114,7 @@ def _arrive(placed: MovablePlacement, value: int, tick: int, worker: int, home: 
             _hold(placed, worker, tick, tick, placed.sent[value])
         if worker == home:
             return 0
-        pair = home * placed.workers + worker
+        pair = home * placed.places + worker
         return message(placed.latency, placed.per_byte, pair, placed.sent[value])
     placed.stay_readers[stay] += 1
     if tick < placed.stay_first[stay]:
@@ -162,9 +163,9 @@ def _value_moves(placed: MovablePlacement, value: int, source: int, target: int)
     for stay in range(first, first + placed.stay_counts[value]):
         worker = placed.stay_worker[stay]
         if worker != target:
-            cost += message(placed.latency, placed.per_byte, target * placed.workers + worker, sent)
+            cost += message(placed.latency, placed.per_byte, target * placed.places + worker, sent)
         if worker != source:
-            cost -= message(placed.latency, placed.per_byte, source * placed.workers + worker, sent)
+            cost -= message(placed.latency, placed.per_byte, source * placed.places + worker, sent)
         if worker == source:
             _hold(placed, worker, placed.stay_first[stay], placed.stay_last[stay], placed.sent[value])
         elif worker == target:

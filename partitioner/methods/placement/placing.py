@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil, log2
@@ -34,6 +34,9 @@ ROUNDS = 6
 LARGE = (1.0, 0.5, 0.25)
 """The parts of the memory of a group above which more workers share an operation, until a plan fits."""
 
+SMALL = (0.0625, 0.0)
+"""The parts above which all workers share an operation if nothing else helps, in the end every one."""
+
 TIGHTER = 5
 """How many limits below the one that is asked for are tried if no plan is found for that."""
 
@@ -53,10 +56,6 @@ class _Sharing:
 
     inside: Inside | None
     """How workers share the operations; None if they share none."""
-
-    def shares_more(self, other: _Sharing) -> bool:
-        """Tell whether more nodes are shared, but at most half of all."""
-        return int(other.shared.sum()) < int(self.shared.sum()) <= len(self.shared) // 2
 
 
 class Placing:
@@ -114,14 +113,14 @@ class Placing:
         memory = self._asked.memory
         if memory is None:
             return self.plan(schedule)
-        return self._sharing_more(schedule, memory, memory.nbytes, spare)
+        return self._sharing_more([schedule], LARGE, memory, memory.nbytes, spare)
 
     def fitting_tighter(self, schedule: NodeSchedule, spare: int = 0) -> Plan:
         """Return the plan of a placement as `fitting` does; if that finds none, by further moves.
 
         Nodes run in the graph's order then, which holds less at once than one that keeps all workers busy.
-        Moves for tighter limits are tried as well, so that a larger limit is not refused if a smaller one
-        leads to a plan. Raises PlanError if none does.
+        More operations are shared until that helps. Moves for tighter limits are tried as well, so that a
+        larger limit is not refused if a smaller one leads to a plan. Raises PlanError if none does.
         """
         memory = self._asked.memory
         if memory is None:
@@ -129,41 +128,47 @@ class Placing:
         refused: PlanError | None = None
         in_turn = replace(schedule, order=np.arange(self.whole.count))
         for limit in (memory.nbytes, *tighter_limits(memory.nbytes)):
-            for each in (schedule, in_turn):
-                try:
-                    return self._sharing_more(each, memory, limit, spare)
-                except PlanError as error:
-                    refused = refused or error
+            try:
+                return self._sharing_more([schedule, in_turn], LARGE + SMALL, memory, limit, spare)
+            except PlanError as error:
+                refused = refused or error
         assert refused is not None
         raise refused
 
-    def _sharing_more(self, schedule: NodeSchedule, memory: WorkerMemory, limit: int, spare: int) -> Plan:
+    def _sharing_more(
+        self,
+        schedules: Sequence[NodeSchedule],
+        parts: Sequence[float],
+        memory: WorkerMemory,
+        limit: int,
+        spare: int,
+    ) -> Plan:
         """Return the fastest plan whose arenas fit, after moves within a limit that is at most the memory.
 
         Several workers share operations that need more than the limit: as few as it takes, or more. If
-        nothing fits, they share operations that need a smaller part of it as well, up to half of all. Raises
+        nothing fits for any schedule, they share operations that need a smaller part of it as well. Raises
         PlanError if none of that helps.
         """
         refused: PlanError | None = None
-        before: _Sharing | None = None
-        for part in LARGE:
+        before = -1
+        for part in parts:
             size = self.group_workers
-            most_bytes = int(limit * size * part) - spare * size
-            found: list[Plan] = []
-            error: PlanError | None = None
-            for among in self._numbers_of_workers(most_bytes, (limit - spare) * size):
-                sharing = self._sharing(most_bytes, among)
-                if before is not None and not sharing.shares_more(before):
-                    break
-                try:
-                    found.append(self._timed(self._fitting(schedule, sharing, memory, limit, spare)))
-                except PlanError as excess:
-                    error = excess
-            if found:
-                return self._best(found)
-            if error is None:
-                break
-            refused, before = refused or error, sharing
+            most_bytes = int(limit * size * part) - spare * size if part else -1
+            among = self._numbers_of_workers(most_bytes, (limit - spare) * size)
+            sharings = [self._sharing(most_bytes, each) for each in (among[-1:] if part in SMALL else among)]
+            count = int(sharings[0].shared.sum())
+            if count <= before:
+                continue
+            before = count
+            for schedule in schedules:
+                found: list[Plan] = []
+                for sharing in sharings:
+                    try:
+                        found.append(self._timed(self._fitting(schedule, sharing, memory, limit, spare)))
+                    except PlanError as error:
+                        refused = refused or error
+                if found:
+                    return self._best(found)
         assert refused is not None
         raise refused
 
@@ -181,6 +186,8 @@ class Placing:
         Nodes move until live bytes fit the limit. If an arena needs more than the memory, they move again for
         a limit that is lower by the difference, and then by twice the difference each time.
         """
+        if sharing.shared.all():
+            return self._all_shared(schedule, sharing, memory, spare)
         limit, excess = limit - spare, 0
         for step in range(ROUNDS):
             limit = max(limit, 0)
@@ -196,6 +203,32 @@ class Placing:
             f"live bytes fit {memory.nbytes:,} bytes a worker, but arenas and the scratch of kernels need "
             f"{excess:,} more; allow more (--memory), or use more workers"
         )
+
+    def _all_shared(
+        self, schedule: NodeSchedule, sharing: _Sharing, memory: WorkerMemory, spare: int
+    ) -> Plan:
+        """Return a plan by which all workers share all operations, by one for the limit if no other fits.
+
+        Raises PlanError if none fits.
+        """
+        plan = self._composed(schedule, sharing.inside)
+        if memory.arena(plan) + spare > memory.nbytes and self._inside_memory is not None:
+            plan = self._composed(schedule, self._inside_memory)
+        excess = memory.arena(plan) + spare - memory.nbytes
+        if excess <= 0:
+            return plan
+        raise PlanError(
+            f"the arena of a worker needs {excess:,} bytes more even if all share all operations; allow more "
+            "(--memory), or use more workers"
+        )
+
+    @cached_property
+    def _inside_memory(self) -> Inside | None:
+        """Return how all workers share all operations within the limit; None if no way is known."""
+        asked, training = self._asked, self.training
+        if asked.inside_memory is None:
+            return None
+        return shares_of(training, np.ones(training.nodes.count, bool), asked.inside_memory())
 
     def _lowered(self, nbytes: int) -> Integers:
         """Return the memory of groups if each worker has fewer bytes than it may hold."""
@@ -229,7 +262,7 @@ class Placing:
             first = training.first_operation
             for number in np.flatnonzero(large[first:]).tolist():
                 nanoseconds[:, first + number] = times(asked.graph.operations[number])
-            nodes = with_shares(self.whole, large, nanoseconds, among)
+            nodes = with_shares(self.whole, large, nanoseconds, among // self.group_workers)
             self._known[key] = _Sharing(nodes, large, inside)
         return self._known[key]
 
@@ -242,8 +275,8 @@ class Placing:
         name = training.graph.operations[int(needed.argmax())].name
         raise PlanError(
             f"operation {name!r} needs about {-(-needed.max() // size):,} bytes on each worker that runs all "
-            f"or a share of it, and each has {limit:,} left for it; let all workers share all operations "
-            f"(--method place --groups 1x{self._asked.workers}), allow more (--memory), or use more workers"
+            f"or a share of it, and each has {limit:,} left for it; allow more (--memory), or use more "
+            "workers"
         )
 
     @cached_property

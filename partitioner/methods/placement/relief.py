@@ -162,7 +162,7 @@ def _move_and_weigh(
 @compiled
 def _nearest(placed: MovablePlacement, limits: Numbers, nodes: list[int], worker: int) -> int:
     """Return the worker with room that makes or reads most bytes of what a set touches; -1 if none does."""
-    near = zeros(placed.workers)
+    near = zeros(placed.places)
     for node in nodes:
         for entry in range(placed.input_firsts[node], placed.input_firsts[node + 1]):
             value = placed.inputs[entry]

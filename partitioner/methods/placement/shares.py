@@ -1,8 +1,8 @@
 """Operations whose working set exceeds a device: several neighbours share them, as a plan for these says.
 
 The operations that overwrite one tensor are shared together, with the tensor. Others stay whole. In the
-arrays of placers a shared operation is a node of one worker that takes the time of a share and holds the
-bytes of one. That is an approximation: the arenas of plans are exact.
+arrays of placers a shared operation is a node that takes the time of a share, and of which each neighbour
+holds the bytes of one, see `neighbourhoods`. That is an approximation: the arenas of plans are exact.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from ....dataflow.graph import Graph, Role
+from ....dataflow.graph import Graph
 from ...plans.plan import Plan
-from .graph import IntegerLists, Integers, PlacementGraph
+from .graph import Integers, PlacementGraph
 from .grouped_plan import Inside, inside_of
 from .mend import least_bytes
+from .neighbourhoods import part_bytes
 from .training import TrainingNodes
 
 
@@ -42,43 +43,27 @@ def shares_of(training: TrainingNodes, shared: npt.NDArray[np.bool_], plan: Plan
 
 
 def _read_alone(graph: Graph, shared: list[bool], roots: tuple[int, ...]) -> set[int]:
-    """Return the tensors that nothing makes, and that shared operations alone read; data excepted."""
+    """Return the tensors that nothing makes, and that shared operations alone read."""
     made = {roots[tensor] for each in graph.operations for tensor in each.outputs}
     elsewhere = {tensor for each in graph.operations if not shared[each.index] for tensor in each.inputs}
     read = {tensor for each in graph.operations if shared[each.index] for tensor in each.inputs}
-    return {
-        tensor
-        for tensor in read - elsewhere - made
-        if roots[tensor] == tensor and graph.tensors[tensor].role is not Role.DATA
-    }
+    return {tensor for tensor in read - elsewhere - made if roots[tensor] == tensor}
 
 
 def with_shares(
     nodes: PlacementGraph, shared: npt.NDArray[np.bool_], nanoseconds: Integers, workers: int
 ) -> PlacementGraph:
-    """Return the graph in which some nodes take the given times, `[kinds, n]`, and the bytes of a share.
-
-    A value that shared nodes read gets a second value of the size of a share, which they read instead.
-    """
-    value, reader = nodes.readers.row_of_entries, nodes.readers.entries
-    moved = shared[reader]
-    read, second = np.unique(value[moved], return_inverse=True)
-    value = value.copy()
-    value[moved] = len(nodes.maker) + second
-    order = np.lexsort((reader, value))
-    stored = np.where(shared[nodes.maker], _share(nodes.stored_bytes, workers), nodes.stored_bytes)
-    return replace(
+    """Return the graph in which some nodes take the given times, `[kinds, n]`, and the bytes of a share."""
+    found = replace(
         nodes,
         nanoseconds=np.where(shared, nanoseconds, nodes.nanoseconds),
-        maker=np.append(nodes.maker, nodes.maker[read]),
-        sent_bytes=np.append(nodes.sent_bytes, _share(nodes.sent_bytes[read], workers)),
-        stored_bytes=np.append(stored, np.zeros(len(read), np.int64)),
-        readers=IntegerLists.grouped(value[order], reader[order], len(nodes.maker) + len(read)),
-        lasting=np.append(nodes.lasting, np.zeros(len(read), bool)),
-        scratch_bytes=np.where(shared, _share(nodes.scratch_bytes, workers), nodes.scratch_bytes),
-        in_place=nodes.in_place[~shared[nodes.maker[nodes.in_place]].any(axis=1)],
+        shared_nodes=np.flatnonzero(shared),
+        parts=workers,
     )
-
-
-def _share(nbytes: Integers, workers: int) -> Integers:
-    return -(-nbytes // workers)
+    mixed = shared[nodes.maker[nodes.in_place]]
+    return replace(
+        found,
+        stored_bytes=np.where(shared[nodes.maker], part_bytes(found, nodes.stored_bytes), nodes.stored_bytes),
+        scratch_bytes=np.where(shared, part_bytes(found, nodes.scratch_bytes), nodes.scratch_bytes),
+        in_place=nodes.in_place[mixed[:, 0] == mixed[:, 1]],
+    )

@@ -56,8 +56,15 @@ def stays(graph: PlacementGraph, tick: Integers, worker: Integers) -> Stays:
 
 
 def kept_until(graph: PlacementGraph, tick: Integers, worker: Integers, found: Stays) -> Integers:
-    """Return the last tick at which each value is taken from its maker's worker: `[v]`."""
+    """Return the last tick at which each value is taken from its maker's worker: `[v]`.
+
+    Neighbours that share nodes take values for each of these nodes again.
+    """
     until = tick[graph.maker].copy()
     at_home = found.worker == worker[graph.maker[found.value]]
     np.maximum.at(until, found.value, np.where(at_home, found.last, found.first))
+    if len(graph.shared_nodes):
+        value, reader = graph.readers.row_of_entries, graph.readers.entries
+        again = graph.shared[graph.maker[value]] | graph.shared[reader]
+        np.maximum.at(until, value[again], tick[reader[again]])
     return until

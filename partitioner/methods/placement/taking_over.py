@@ -53,10 +53,11 @@ def taken_pairs(
         return np.zeros(0, bool)
     node = graph.maker[value]
     home = worker[graph.maker[read]] == worker[node]
+    able = home | ~graph.shared[node]
     ends = np.where(
         home, np.where(graph.lasting[read], -1, until[read]), found.last[_stay_on(found, read, worker[node])]
     )
-    return _taken(graph, ends == tick[node])
+    return _taken(graph, able & (ends == tick[node]))
 
 
 def bytes_taken_over(graph: PlacementGraph, taken: npt.NDArray[np.bool_]) -> Integers:

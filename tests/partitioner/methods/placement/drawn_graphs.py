@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tofu.partitioner.methods.placement.graph import IntegerLists, PlacementDevices, PlacementGraph
+from tofu.partitioner.methods.placement.shares import with_shares
 
 
 def drawn(generator: np.random.Generator, nodes: int, sizes: int = 100) -> PlacementGraph:
@@ -48,6 +49,12 @@ def drawn(generator: np.random.Generator, nodes: int, sizes: int = 100) -> Place
         scratch_bytes=generator.integers(0, sizes, nodes) * (generator.random(nodes) < 0.3),
         in_place=np.array(in_place, np.int64).reshape(-1, 2),
     )
+
+
+def drawn_shares(generator: np.random.Generator, graph: PlacementGraph, parts: int) -> PlacementGraph:
+    """Let neighbours share some nodes of a graph, and those that share a worker with them."""
+    chosen = (generator.random(graph.count) < 0.3)[graph.leader]
+    return with_shares(graph, chosen, graph.nanoseconds // parts, parts)
 
 
 def drawn_devices(

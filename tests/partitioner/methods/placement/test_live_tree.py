@@ -26,7 +26,7 @@ def test_trees_hold_what_rows_do(seed: int, ticks: int, workers: int) -> None:
         np.arange(6),
     )
     rows = np.array([live.live_bytes(worker) for worker in range(workers)])
-    highest, added, leaves = built(live)
+    highest, added, leaves = built(live, live.workers)
     for _ in range(10):
         tree = int(generator.integers(workers))
         begin, end = int(generator.integers(ticks)), int(generator.integers(ticks))

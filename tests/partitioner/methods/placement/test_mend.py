@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from tofu.partitioner.methods.placement.lifetimes import live_intervals
 from tofu.partitioner.methods.placement.mend import least_bytes, mend, together_bytes
 
 from ....compiled_loops import same_in_plain_python
-from .drawn_graphs import drawn, drawn_devices, drawn_order, drawn_workers
+from .drawn_graphs import drawn, drawn_devices, drawn_order, drawn_shares, drawn_workers
 
 
 def chain(nodes: int, nbytes: int) -> PlacementGraph:
@@ -100,6 +101,52 @@ def test_workers_together_hold_no_less_than_the_bound(seed: int, nodes: int, wor
     assert (rows.sum(axis=0) >= together_bytes(graph, order)).all()
 
 
+@given(seed=st.integers(0, 2**32), nodes=st.integers(1, 20), shape=st.sampled_from([(2, 2), (4, 2), (3, 3)]))
+def test_bounds_hold_for_nodes_that_neighbours_share(seed: int, nodes: int, shape: tuple[int, int]) -> None:
+    workers, parts = shape
+    generator = np.random.default_rng(seed)
+    graph = drawn_shares(generator, drawn(generator, nodes), parts)
+    order, worker = drawn_order(generator, graph), drawn_workers(generator, graph, workers)
+    live = live_intervals(graph, workers, order, worker)
+    rows = np.array([live.live_bytes(each) for each in range(workers)])
+    first = np.where(graph.shared, worker // parts * parts, worker)[order]
+    assert (rows[first, np.arange(nodes)] >= least_bytes(graph)[order]).all()
+    assert (rows.sum(axis=0) >= together_bytes(graph, order)).all()
+
+
+def least_arena(graph: PlacementGraph, workers: int, order: np.ndarray) -> int:
+    """Return the least that the largest arena takes, over all placements."""
+    leaders = np.unique(graph.leader)
+    worker, found = np.zeros(graph.count, np.int64), []
+    for chosen in product(range(workers), repeat=len(leaders)):
+        worker[leaders] = chosen
+        live = live_intervals(graph, workers, order, worker[graph.leader])
+        found.append(live.arena_bytes().max())
+    return int(min(found))
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_limits_of_small_graphs_are_met_or_no_placement_meets_them(seed: int) -> None:
+    """By brute force, for 150 limits, of which most are close to the least that can be met."""
+    generator = np.random.default_rng(seed)
+    workers = 2 + seed % 2
+    graph = drawn(generator, 9 - workers)
+    order, worker = drawn_order(generator, graph), drawn_workers(generator, graph, workers)
+    least = least_arena(graph, workers, order)
+    for limit in [least, least - 1, *(least * generator.uniform(0.7, 1.3, 4)).astype(int).tolist()]:
+        devices = drawn_devices(generator, workers, [limit] * workers)
+        found = mended_or_refused(graph, devices, order, worker)
+        assert isinstance(found, str) == (limit < least)
+        if not isinstance(found, str):
+            assert live_intervals(graph, workers, order, found).arena_bytes().max() <= limit
+
+
+def test_refusals_of_small_graphs_say_that_all_placements_were_tried() -> None:
+    lasting = replace(chain(4, 100), lasting=np.ones(4, bool), readers=IntegerLists.of([[], [], [], []]))
+    with pytest.raises(PlanError, match="all placements in this order were tried, and none fits"):
+        mend(lasting, equal_devices(3, 150), np.arange(4), np.zeros(4, np.int64))
+
+
 def test_values_that_wait_for_a_late_reader_move_away() -> None:
     """Nothing but what the last node reads is in the way, so half of the nodes move, with their readers."""
     graph, order = chain(9, 100), np.arange(9)
@@ -157,7 +204,7 @@ def test_moves_that_never_suffice_end(monkeypatch: pytest.MonkeyPatch, moves: in
     monkeypatch.setattr(mending, "relieve", free_nothing)
     with pytest.raises(PlanError, match=r"worker 0 holds 900 bytes .* and may hold 899; no moves"):
         mend(pairs_of(9, 100), equal_devices(2, 899), np.arange(18), np.zeros(18, np.int64))
-    assert len(calls) == (2 * mending.MOST_ROUNDS if moves else 3)
+    assert len(calls) == (2 * mending.PATIENCE + 2 if moves else 3)
 
 
 def pairs_of(pairs: int, nbytes: int) -> PlacementGraph:

@@ -13,7 +13,7 @@ from tofu.partitioner.methods.placement.movable import MovablePlacement, movable
 from tofu.partitioner.methods.placement.moves import move
 from tofu.partitioner.methods.placement.stays import stays, ticks_of
 
-from .drawn_graphs import drawn, drawn_devices, drawn_order, drawn_workers
+from .drawn_graphs import drawn, drawn_devices, drawn_order, drawn_shares, drawn_workers
 
 
 def time_of(graph: PlacementGraph, devices: PlacementDevices, worker: np.ndarray) -> int:
@@ -57,3 +57,28 @@ def test_moves_are_exact(seed: int, nodes: int, workers: int) -> None:
             assert move(state, node, source) == -cost
             worker[node] = source
             same(state, graph, order, worker)
+
+
+@given(
+    seed=st.integers(0, 2**32),
+    nodes=st.integers(1, 25),
+    shape=st.sampled_from([(2, 2), (4, 2), (4, 4), (3, 3)]),
+)
+def test_moves_next_to_nodes_that_neighbours_share_are_exact(
+    seed: int, nodes: int, shape: tuple[int, int]
+) -> None:
+    """Their parts stay where they are, and what they read is at home until then."""
+    workers, parts = shape
+    generator = np.random.default_rng(seed)
+    graph = drawn_shares(generator, drawn(generator, nodes), parts)
+    devices = drawn_devices(generator, workers)
+    order, worker = drawn_order(generator, graph), drawn_workers(generator, graph, workers)
+    state = movable(graph, devices, order, worker)
+    fixed = live_intervals(graph, workers, order, worker).fixed
+    for node in generator.permutation(np.flatnonzero(~graph.shared))[:8].tolist():
+        worker[node] = generator.integers(workers)
+        move(state, node, int(worker[node]))
+        same(state, graph, order, worker)
+        now = live_intervals(graph, workers, order, worker).fixed
+        for each in range(workers):
+            assert (now.live_bytes(each) == fixed.live_bytes(each)).all()
