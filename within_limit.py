@@ -53,7 +53,7 @@ def _search_within(
     require_graph(graph)
     arenas = Arenas(graph)
     needs = needs_of(graph, withheld, arenas)
-    found = replace(find_plan_within(graph, workers, settings, limit, needs), arenas=arenas)
+    found = replace(find_plan_within(graph, workers, settings, limit, needs), memory=arenas.figures)
     if settings.objective != "step-time":
         return found
     assert settings.machine is not None

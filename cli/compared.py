@@ -36,7 +36,7 @@ def figures(
 
     `programs` are needed for what crosses the links of a machine.
     """
-    from ..partitioner.costs.computed_load import computed_load
+    from ..partitioner.lowering.computed_load import computed_load
 
     plan = found.plan
     return {

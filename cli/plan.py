@@ -301,11 +301,12 @@ def _gathered(
     from ..programs.memory import plan_memory
     from ..programs.messages import count_messages
 
-    plan, arenas = found.plan, found.arenas or Arenas(graph)
+    plan, memory_of = found.plan, found.memory or Arenas(graph).figures
     needed = counting or request.machine is not None or plan.together
     programs = lower(graph, plan) if needed else None
-    memory = arenas.figures(plan) if programs is None else plan_memory(programs)
+    memory = memory_of(plan) if programs is None else plan_memory(programs)
     timeline = None if programs is None else request.timeline(programs)
+    whole = partition(graph, workers=1, replicate=False, keep=False)
     facts = {
         "model": model.name,
         "workers": plan.workers,
@@ -314,7 +315,7 @@ def _gathered(
         "tensors": len(graph.tensors),
         "weight_state_bytes": model.weight_state_bytes,
         "live_bytes_per_worker": max(memory.lower_bound_bytes),
-        "single_device_peak_bytes": arenas.largest(partition(graph, 1, replicate=False, keep=False)),
+        "single_device_peak_bytes": memory_of(whole).arena_bytes[0],
         **figures(graph, found, memory, request, programs, timeline),
     }
     if counting and programs is not None:

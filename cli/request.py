@@ -100,7 +100,8 @@ class Request:
 
     def each(self) -> dict[str, Request]:
         """Return the request for each method. Layouts go only to the methods that score them; without layouts
-        these methods are left out. The seed, the budget and the groups go only to methods that take them.
+        these methods are left out. The seed, the budget, the groups and copies of activations go only to
+        methods that take them.
         """
         from ..partitioner.methods.method import every_method
         from ..partitioner.plans.sampling import Sampling
@@ -114,6 +115,7 @@ class Request:
                     sampling=given.sampling if method.draws else Sampling(),
                     groups=given.groups if method.takes_groups else None,
                     layouts=given.layouts if method.takes_layouts else None,
+                    copy_activations=given.copy_activations and method.copies_activations,
                 ),
             )
             for name, method in every_method().items()

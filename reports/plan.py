@@ -9,10 +9,10 @@ from rich.table import Table
 
 from ..dataflow.graph import Graph
 from ..partitioner import METHODS, Plan, contributors
-from ..partitioner.costs.computed_load import UNEVEN, ComputedLoad
 from ..partitioner.explaining.copies import kept_copies
 from ..partitioner.layouts.form_text import form_text
 from ..partitioner.layouts.order import in_order
+from ..partitioner.lowering.computed_load import UNEVEN, ComputedLoad
 from ..partitioner.plans.plan_record import TransferSeconds
 from ..programs.memory import MemoryFigures
 from ..support.wording import counted

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ..lowering.arenas import Arenas
+from ...programs.memory import MemoryFigures
 from ..plans.cost import PICOSECONDS_PER_SECOND
 from ..plans.plan import Plan
 from ..problem.least_scratch import Scratch
@@ -53,8 +53,8 @@ class Fitting:
     least_bytes: int = 0
     """If the plan does not fit, a lower bound on the memory that the plans of its space need."""
 
-    arenas: Arenas | None = field(default=None, compare=False)
-    """The arenas of the graph's plans, if the search planned them."""
+    memory: Callable[[Plan], MemoryFigures] | None = field(default=None, compare=False)
+    """Returns the memory that a plan of the graph needs; None if the search has no such function."""
 
     @property
     def peak_bytes(self) -> int:

@@ -75,6 +75,11 @@ class Method:
     trusted: bool = False
     """Whether its choices are legal by construction; the choices of all other methods are checked."""
 
+    @property
+    def copies_activations(self) -> bool:
+        """Return whether it searches plans that copy activations, if it is asked to."""
+        return self.keeps and self.takes_prices
+
     def __call__(self, problem: Problem, workers: int) -> Solution:
         solution: Solution = self.search(problem, workers)
         return solution

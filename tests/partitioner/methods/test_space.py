@@ -79,12 +79,16 @@ def test_copies_of_activations_make_no_plan_worse():
 
 
 @pytest.mark.parametrize(
-    "other", [{"keep": False}, {"method": "data-parallel"}, {"objective": "time", "machine": "dgx-1-v100"}]
+    "other",
+    [
+        {"keep": False},
+        {"method": "data-parallel"},
+        {"method": "anneal", "machine": "dgx-1-v100"},
+        {"objective": "time", "machine": "dgx-1-v100"},
+    ],
 )
 def test_copies_of_activations_need_a_search_that_keeps_copies(graph, other):
-    with pytest.raises(
-        PlanError, match=r"copies of activations \(copy_activations, --copy-activations\) are for"
-    ):
+    with pytest.raises(PlanError, match=r"leave them out .*, or choose one of recursive, refine, exact with"):
         partition(graph, 2, copy_activations=True, **other)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import tofu
-from tofu.partitioner.costs.computed_load import UNEVEN, ComputedLoad, computed_load
+from tofu.partitioner.lowering.computed_load import UNEVEN, ComputedLoad, computed_load
 
 
 def _graph(hidden: int) -> tofu.dataflow.graph.Graph:
