@@ -57,7 +57,7 @@ class TouchedTensors:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Tables:
+class UseTables:
     """How an operation uses the memory of one worker, see `WorkerUse`, in arrays."""
 
     own: Integers
@@ -76,7 +76,7 @@ class Tables:
     """Which output may take over which input, `[6, pairs]`."""
 
     @classmethod
-    def of(cls, use: WorkerUse) -> Tables:
+    def of(cls, use: WorkerUse) -> UseTables:
         return cls(
             np.array(use.own, np.int64),
             np.array(use.contents, np.int64).reshape(-1, 2).T,
@@ -107,7 +107,7 @@ class KnownUses:
         self.movements = Movements(workers, factors)
         self.uses: dict[tuple[int, ...], Use] = {}
         """The uses of operations, by the numbers of what they depend on."""
-        self.tables: list[Tables] = []
+        self.tables: list[UseTables] = []
         """The uses of single workers, by their numbers."""
         self.parts: list[Integers] = []
         """The elements of a worker's parts of a tensor, by their numbers."""
@@ -149,5 +149,5 @@ class KnownUses:
         found = self._table_numbers.get(use)
         if found is None:
             found = self._table_numbers[use] = len(self.tables)
-            self.tables.append(Tables.of(use))
+            self.tables.append(UseTables.of(use))
         return found

@@ -19,7 +19,7 @@ from ..costs.movement import WorkerRegions
 from ..layouts.copies import ReadCopy
 from ..layouts.order import in_order
 from ..plans.plan import Plan
-from .known_uses import KnownUses, Tables, TouchedTensors, Use
+from .known_uses import KnownUses, TouchedTensors, Use, UseTables
 from .lowering import PlanRegions, kind_of
 from .memory_use import KINDS, OWN, memory_use
 
@@ -130,7 +130,7 @@ class PlacedUses:
         arenas, buffers = zip(*[known[key] for key in keys], strict=True)
         return memory_figures(self._graph, arenas, buffers)
 
-    def _filled(self, uses: Sequence[Tables], held: Sequence[Integers]) -> tuple[Arena, list[HeldBuffer]]:
+    def _filled(self, uses: Sequence[UseTables], held: Sequence[Integers]) -> tuple[Arena, list[HeldBuffer]]:
         """Return the arena of a worker, and the buffers that it holds when that is the most."""
         sizes, births, deaths, hosts = self._buffers(uses, held)
         arena = plan_arena(sizes, births, deaths, hosts)
@@ -139,7 +139,7 @@ class PlacedUses:
         rows = zip(tensors[at_peak].tolist(), kinds[at_peak].tolist(), sizes[at_peak].tolist(), strict=True)
         return arena, [(tensor, KINDS[kind], nbytes) for tensor, kind, nbytes in rows]
 
-    def _contents(self, uses: Sequence[Tables], held: Sequence[Integers]) -> tuple[Integers, Integers]:
+    def _contents(self, uses: Sequence[UseTables], held: Sequence[Integers]) -> tuple[Integers, Integers]:
         """Return the tensors that a worker's buffers hold, and the numbers of their kinds."""
         touched, owned = self._touched, self._regions.owned
         counts = [len(elements) for elements in held]
@@ -185,7 +185,7 @@ class PlacedUses:
         tables = np.array([use.tables for use in self._uses], np.int64).reshape(-1, workers)
         return tables, np.array(owned, np.int64).reshape(-1, workers)
 
-    def _of_worker(self, tables: Integers, parts: Integers) -> tuple[list[Tables], list[Integers]]:
+    def _of_worker(self, tables: Integers, parts: Integers) -> tuple[list[UseTables], list[Integers]]:
         """Return the tables of a worker's operations, and the parts of its homes, by their numbers."""
         known = self._known
         return (
@@ -194,7 +194,7 @@ class PlacedUses:
         )
 
     def _buffers(
-        self, uses: Sequence[Tables], held: Sequence[Integers]
+        self, uses: Sequence[UseTables], held: Sequence[Integers]
     ) -> tuple[Integers, Integers, Integers, Integers]:
         """Return the sizes, births, deaths and hosts of a worker's buffers, as `plan_arena` takes them.
 
@@ -223,7 +223,7 @@ class PlacedUses:
         return joined, births, deaths, hosts
 
     def _firsts(
-        self, homes: Integers, begin: int, uses: Sequence[Tables], pieces: list[Integers]
+        self, homes: Integers, begin: int, uses: Sequence[UseTables], pieces: list[Integers]
     ) -> Integers:
         """Return the first buffer of each slot, operation after operation.
 

@@ -23,7 +23,7 @@ KNOWN_VARIABLES = 20_000
 """Orders of more variables are not remembered, since they would take too much memory."""
 
 
-class Order(NamedTuple):
+class EliminationOrder(NamedTuple):
     """The elimination of all variables."""
 
     steps: tuple[tuple[int, Scope], ...]
@@ -33,7 +33,9 @@ class Order(NamedTuple):
     """The number of entries of the largest table that is built."""
 
 
-def elimination_order(domains: tuple[int, ...], scopes: tuple[Scope, ...], table_limit: int) -> Order:
+def elimination_order(
+    domains: tuple[int, ...], scopes: tuple[Scope, ...], table_limit: int
+) -> EliminationOrder:
     """Order all variables but those whose domain is 0. Scopes ascend and occur once each.
 
     Raises WidthError if a table would have more than `table_limit` entries.
@@ -60,11 +62,11 @@ class _Ordering:
             self._sizes.append(size)
 
     @classmethod
-    def order(cls, domains: tuple[int, ...], scopes: tuple[Scope, ...], table_limit: int) -> Order:
+    def order(cls, domains: tuple[int, ...], scopes: tuple[Scope, ...], table_limit: int) -> EliminationOrder:
         """Eliminate all variables but those whose domain is 0."""
         return cls(domains, scopes)._all(table_limit)
 
-    def _all(self, table_limit: int) -> Order:
+    def _all(self, table_limit: int) -> EliminationOrder:
         domains, sizes, variables = self._domains, self._sizes, len(self._domains)
         done = [not domain for domain in domains]
         heap = [size * variables + variable for variable, size in enumerate(sizes) if not done[variable]]
@@ -85,7 +87,7 @@ class _Ordering:
             self._join(variable, around)
             for changed in around:
                 heapq.heappush(heap, sizes[changed] * variables + changed)
-        return Order(tuple(steps), largest)
+        return EliminationOrder(tuple(steps), largest)
 
     def _join(self, variable: int, around: Scope) -> None:
         """Connect a variable's neighbours without it, and update the sizes of their tables."""
