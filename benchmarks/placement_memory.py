@@ -27,6 +27,7 @@ import numpy as np
 import tofu
 from tofu.dataflow.graph import Graph
 from tofu.errors import PlanError
+from tofu.partitioner import Needs, find_plan_within
 from tofu.partitioner.lowering.arenas import Arenas
 from tofu.partitioner.methods.pardnn.pardnn import place
 from tofu.partitioner.methods.placement.mend import least_bytes, mend
@@ -34,7 +35,6 @@ from tofu.partitioner.methods.placement.placing import Placing
 from tofu.partitioner.methods.placement.priorities import emulated
 from tofu.partitioner.methods.settings import SearchSettings
 from tofu.partitioner.methods.simulated import SimulatedSearch
-from tofu.partitioner.methods.within_memory import plan_within
 from tofu.partitioner.methods.worker_memory import WorkerMemory
 from tofu.partitioner.plans.sampling import Sampling
 from tofu.partitioner.plans.space import Space
@@ -124,7 +124,7 @@ def asked_for(graph: Graph, devices: int, arenas: Arenas, limit: int) -> Simulat
         lambda: (),
         memory,
         partial(_inside, graph),
-        inside_memory=partial(plan_within, graph, devices, INSIDE, memory),
+        inside_memory=lambda: find_plan_within(graph, devices, INSIDE, limit, Needs(arenas.largest)).plan,
     )
 
 

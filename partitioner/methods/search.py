@@ -173,7 +173,7 @@ def find_plan(
                 settings.memory,
                 cache(partial(_inside, graph, settings)),
                 None if settings.groups is None else parse_groups(settings.groups, workers),
-                None if settings.memory is None else partial(_inside_memory, graph, workers, settings),
+                _inside_memory(settings),
             )
         )
         return replace(made, space=settings.space(), search_seconds=time.perf_counter() - start)
@@ -193,12 +193,10 @@ def _inside_settings(settings: SearchSettings) -> SearchSettings:
     return SearchSettings("refine", replicate=settings.replicate, keep=False, feed="anywhere")
 
 
-def _inside_memory(graph: Graph, workers: int, settings: SearchSettings) -> Plan:
-    """Return the plan by which all workers share operations within the memory, or with least excess."""
-    from .within_memory import plan_within  # which searches by this module
-
-    assert settings.memory is not None
-    return plan_within(graph, workers, _inside_settings(settings), settings.memory)
+def _inside_memory(settings: SearchSettings) -> Callable[[], Plan] | None:
+    """Return what finds the plan by which all workers share operations within the memory, if there is one."""
+    within = None if settings.memory is None else settings.memory.within
+    return None if within is None else partial(within, _inside_settings(settings))
 
 
 def _quick_plans(graph: Graph, workers: int, settings: SearchSettings) -> Iterator[Plan]:

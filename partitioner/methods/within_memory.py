@@ -31,7 +31,8 @@ def find_plan_within(
     """
     start = time.perf_counter()
     if isinstance(limit, int):
-        memory = WorkerMemory(limit, needs.arena, needs.workspace, needs.withheld)
+        within = partial(_plan_within, graph, workers, limit, needs)
+        memory = WorkerMemory(limit, needs.arena, needs.workspace, needs.withheld, within)
         settings = replace(settings, memory=memory)
     prepare = cache(partial(prepared, graph, workers, settings))
     plan = find_plan(graph, workers, settings, prepare)
@@ -60,10 +61,9 @@ def find_plan_within(
     return replace(found, plan=plan, larger=ladder.larger(found) if ladder.fits(found) else None)
 
 
-def plan_within(graph: Graph, workers: int, settings: SearchSettings, memory: WorkerMemory) -> Plan:
-    """Return the plan that is found for a limit, see `find_plan_within`, whether it fits or not."""
-    needs = Needs(memory.arena, memory.workspace, None, memory.withheld)
-    return find_plan_within(graph, workers, settings, memory.nbytes, needs).plan
+def _plan_within(graph: Graph, workers: int, limit: int, needs: Needs, settings: SearchSettings) -> Plan:
+    """Return the plan that settings lead to within a limit, whether it fits or not."""
+    return find_plan_within(graph, workers, settings, limit, replace(needs, scratch=None)).plan
 
 
 @gc_paused()

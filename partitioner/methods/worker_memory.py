@@ -24,6 +24,9 @@ class WorkerMemory:
     withheld: tuple[int, ...] = ()
     """The bytes that each worker lacks of the limit, if devices differ; none if all have as much."""
 
+    within: Callable[..., Plan] | None = None
+    """Given other settings, returns the plan that they lead to within the limit, or with the least excess."""
+
     def limits(self, workers: int) -> tuple[int, ...]:
         """Return the most that each worker may hold."""
         return tuple(self.nbytes - each for each in self.withheld or (0,) * workers)
