@@ -53,9 +53,9 @@ def _search_within(
     require_graph(graph)
     arenas = Arenas(graph)
     needs = needs_of(graph, withheld, arenas)
-    found = replace(find_plan_within(graph, workers, settings, limit, needs), memory=arenas.figures)
+    found = find_plan_within(graph, workers, settings, limit, needs)
     if settings.objective != "step-time":
-        return found
+        return replace(found, memory=arenas.figures)
     assert settings.machine is not None
     machine = machine_of(settings.machine)
     of_bytes = replace(settings, objective="bytes", machine=None)
@@ -68,7 +68,7 @@ def _search_within(
         fits = not isinstance(limit, int) or each.peak_bytes <= limit
         return not fits, each.plan.step_seconds or 0.0
 
-    return min(timed, key=rank)
+    return replace(min(timed, key=rank), memory=arenas.figures)
 
 
 def search_fewest(graph: Graph, settings: SearchSettings, limit: Limit, machine: Machine | None) -> Fitting:

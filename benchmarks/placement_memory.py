@@ -22,8 +22,6 @@ from collections.abc import Iterator
 from functools import lru_cache, partial
 from typing import Any
 
-import numpy as np
-
 import tofu
 from tofu.dataflow.graph import Graph
 from tofu.errors import PlanError
@@ -159,8 +157,7 @@ def _within(
 def least(placing: Placing) -> int:
     """Return a bound on the fullest worker, if workers share only the operations that none can hold."""
     nodes = placing.training.nodes
-    whole = np.where(nodes.shared[nodes.maker], nodes.parts * nodes.stored_bytes, nodes.stored_bytes)
-    lasting = int((whole * nodes.lasting).sum())
+    lasting = int((nodes.whole_bytes * nodes.lasting).sum())
     return max(int(least_bytes(nodes).max()), -(-lasting // placing.devices.workers))
 
 

@@ -297,11 +297,11 @@ def _gathered(
     machine or tensors that are collected together need them.
     """
     from ..partitioner import lower, partition
-    from ..partitioner.lowering.arenas import Arenas
     from ..programs.memory import plan_memory
     from ..programs.messages import count_messages
 
-    plan, memory_of = found.plan, found.memory or Arenas(graph).figures
+    plan, memory_of = found.plan, found.memory
+    assert memory_of is not None, "the search within a limit sets it"
     needed = counting or request.machine is not None or plan.together
     programs = lower(graph, plan) if needed else None
     memory = memory_of(plan) if programs is None else plan_memory(programs)

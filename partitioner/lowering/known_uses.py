@@ -27,6 +27,9 @@ class TouchedTensors:
     counts: Integers
     """The number of those of each operation."""
 
+    firsts: Integers
+    """The place of the first of those of each operation."""
+
     homes: Integers
     """The tensors that overwrite none."""
 
@@ -49,6 +52,7 @@ class TouchedTensors:
             graph,
             np.array(graph.roots, np.int64)[graph.alike.touched],
             graph.alike.counts,
+            graph.alike.counts.cumsum() - graph.alike.counts,
             np.array([tensor.index for tensor in own], np.int64),
             np.array([tensor.itemsize for tensor in own], np.int64),
             np.array([tensor.index in lasting for tensor in own], np.bool_),

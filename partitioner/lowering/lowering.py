@@ -191,7 +191,7 @@ class Lowering:
                 if isinstance(fetch, int):
                     found.append(holders[fetch])
                     continue
-                buffer = self._buffer(tensor, copied, part, kind_of(copied, BufferKind.COPY))
+                buffer = self._buffer(tensor, copied, part, buffer_kind(copied, BufferKind.COPY))
                 pieces = self._pieces(fetch, tensor, holders)
                 self.instructions[worker].append(MultiFetch(operation.index, buffer, pieces, self.tick))
                 found.append((worker, buffer))
@@ -208,7 +208,7 @@ class Lowering:
 
     def _buffers_for(self, tensor: int, held: WorkerRegions, kind: BufferKind) -> list[Held]:
         """Add buffers for holdings of a tensor."""
-        of = kind_of(held, kind)
+        of = buffer_kind(held, kind)
         return [(worker, self._buffer(tensor, held, part, of)) for part, worker in enumerate(held.workers)]
 
     def _fetch_inputs(
@@ -325,7 +325,7 @@ class Lowering:
         return tuple([Piece(*holders[number], region) for number, region in assembly.parts])
 
 
-def kind_of(held: WorkerRegions, kind: BufferKind) -> BufferKind:
+def buffer_kind(held: WorkerRegions, kind: BufferKind) -> BufferKind:
     """Return the kind of the buffers of holdings: partial if they are terms, else the one given."""
     return BufferKind.PARTIAL if held.terms > 1 else kind
 

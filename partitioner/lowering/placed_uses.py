@@ -20,7 +20,7 @@ from ..layouts.copies import ReadCopy
 from ..layouts.order import in_order
 from ..plans.plan import Plan
 from .known_uses import KnownUses, TouchedTensors, Use, UseTables
-from .lowering import PlanRegions, kind_of
+from .lowering import PlanRegions, buffer_kind
 from .memory_use import KINDS, OWN, memory_use
 
 
@@ -51,7 +51,7 @@ class _PlacedSlots:
         for place, copies in versions.items():
             lengths[place] += len(copies)
         firsts = np.concatenate([[0], lengths.cumsum()])
-        listed = (touched.counts.cumsum() - touched.counts)[numbers]
+        listed = touched.firsts[numbers]
         within = np.arange(counts.sum()) - np.repeat(counts.cumsum() - counts, counts)
         roots = touched.roots[np.repeat(listed, counts) + within]
         return cls(firsts, np.repeat(firsts[:-1], counts) + within, roots)
@@ -144,8 +144,7 @@ class PlacedUses:
         touched, owned = self._touched, self._regions.owned
         counts = [len(elements) for elements in held]
         homes = np.array([self._kind(owned[tensor], BufferKind.SHARD) for tensor in touched.homes.tolist()])
-        numbers = np.array([operation.index for operation in self._operations], np.int64)
-        firsts = (touched.counts.cumsum() - touched.counts)[numbers]
+        firsts = touched.firsts[[operation.index for operation in self._operations]]
         (slots, kinds), places = _rows([use.contents for use in uses], 2)
         tensors = self._graph.alike.touched[firsts[places] + slots]
         before, copied, copied_kinds = list[int](), list[int](), list[int]()
@@ -162,7 +161,7 @@ class PlacedUses:
         )
 
     def _kind(self, held: WorkerRegions, kind: BufferKind) -> int:
-        return KINDS.index(kind_of(held, kind))
+        return KINDS.index(buffer_kind(held, kind))
 
     def largest_arena(self, withheld: Sequence[int]) -> int:
         """Return the largest arena of a worker, with the bytes that are withheld from that worker."""

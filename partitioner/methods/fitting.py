@@ -54,7 +54,7 @@ class Fitting:
     """If the plan does not fit, a lower bound on the memory that the plans of its space need."""
 
     memory: Callable[[Plan], MemoryFigures] | None = field(default=None, compare=False)
-    """Returns the memory that a plan of the graph needs; None if the search has no such function."""
+    """Returns the memory that a plan of the graph needs. `search_within` sets it."""
 
     @property
     def peak_bytes(self) -> int:

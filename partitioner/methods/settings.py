@@ -118,11 +118,12 @@ class SearchSettings:
 
         Raises PlanError for an unknown feed, or if activations cannot be copied.
         """
-        keeps = self.keep and self.objective == "bytes" and find_method(self.method).keeps
-        if self.copy_activations and not (keeps and find_method(self.method).copies_activations):
+        method = find_method(self.method)
+        keeps = self.keep and self.objective == "bytes" and method.keeps
+        if self.copy_activations and not (keeps and method.copies_activations):
             able = ", ".join(name for name, each in every_method().items() if each.copies_activations)
             raise PlanError(
-                f"the method {self.chosen_method().name!r} with the objective {self.objective!r} and keep="
+                f"the method {method.name!r} with the objective {self.objective!r} and keep="
                 f"{self.keep} searches no copies of activations; leave them out (copy_activations, "
                 f"--copy-activations), or choose one of {able} with the objective 'bytes' and copies kept"
             )

@@ -114,6 +114,11 @@ class PlacementGraph:
         return found
 
     @cached_property
+    def whole_bytes(self) -> Integers:
+        """Return the bytes that all parts of each value store: `[v]`."""
+        return np.where(self.shared[self.maker], self.parts * self.stored_bytes, self.stored_bytes)
+
+    @cached_property
     def values(self) -> IntegerLists:
         """Return the values of each node."""
         return IntegerLists.grouped(self.maker, np.arange(len(self.maker)), self.count)

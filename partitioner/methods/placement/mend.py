@@ -98,7 +98,7 @@ def check_least(graph: PlacementGraph, memory: Integers) -> None:
             f"and works in, and for what lasts on its worker; the largest device has {memory.max():,}; use "
             f"larger devices, or split the node"
         )
-    lasting = int(_whole_bytes(graph)[graph.lasting].sum())
+    lasting = int(graph.whole_bytes[graph.lasting].sum())
     if lasting > memory.sum():
         raise PlanError(
             f"values that last take {lasting:,} bytes, and all {len(memory)} workers together have "
@@ -122,7 +122,7 @@ def together_bytes(graph: PlacementGraph, order: Integers) -> Integers:
 
     A value is somewhere from its maker to its last reader, at home or as a copy.
     """
-    whole = _whole_bytes(graph)
+    whole = graph.whole_bytes
     passing = np.minimum(whole, graph.sent_bytes)
     least = replace(
         graph,
@@ -130,11 +130,6 @@ def together_bytes(graph: PlacementGraph, order: Integers) -> Integers:
         shared_nodes=graph.shared_nodes[:0],
     )
     return live_intervals(least, 1, order, np.zeros(graph.count, np.int64)).live_bytes(0)
-
-
-def _whole_bytes(graph: PlacementGraph) -> Integers:
-    """Return the bytes of all parts of each value: `[v]`."""
-    return np.where(graph.shared[graph.maker], graph.parts * graph.stored_bytes, graph.stored_bytes)
 
 
 def least_bytes(graph: PlacementGraph) -> Integers:
@@ -150,7 +145,7 @@ def least_bytes(graph: PlacementGraph) -> Integers:
     near = leader[value] == graph.leader[reader]
     found = graph.scratch_bytes.copy()
     np.add.at(found, graph.maker, passing)
-    distant = np.minimum(_whole_bytes(graph), graph.sent_bytes)[value]
+    distant = np.minimum(graph.whole_bytes, graph.sent_bytes)[value]
     distant = np.where(graph.shared[reader], part_bytes(graph, distant), distant)
     np.add.at(found, reader, np.where(near, passing[value], distant))
     lasting = np.zeros(graph.count, np.int64)

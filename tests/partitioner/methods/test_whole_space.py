@@ -71,12 +71,9 @@ def update(builder, texts, tensor):
     builder.apply(texts["UPDATE"], tensor, change, rate, aliases=(tensor,))
 
 
-@settings(max_examples=40, suppress_health_check=list(HealthCheck))
-@given(data=st.data())
-def test_the_best_plan_with_tensors_that_many_read_is_that_of_enumeration(data, toy, texts):
-    builder = toy()
-    rows, columns = data.draw(st.tuples(*[st.sampled_from([2, 3, 4, 6])] * 2))
-    shared = builder.tensor(rows, columns)
+def read_by_some(data, builder, texts, shared):
+    """Read a tensor by three or four operations."""
+    rows, columns = builder.tensors[shared].shape
     readers = st.sampled_from(["LEFT", "RIGHT", "RELU", "TRANSPOSE", "COLUMN_SUM"])
     for kind in data.draw(st.lists(readers, min_size=3, max_size=4)):
         other = data.draw(st.sampled_from([1, 4, 16]))
@@ -86,6 +83,17 @@ def test_the_best_plan_with_tensors_that_many_read_is_that_of_enumeration(data, 
             builder.apply(texts["MATMUL"], builder.tensor(other, rows), shared)
         else:
             builder.apply(texts[kind], shared)
+
+
+SIZES = st.tuples(*[st.sampled_from([2, 3, 4, 6])] * 2)
+
+
+@settings(max_examples=40, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_the_best_plan_with_tensors_that_many_read_is_that_of_enumeration(data, toy, texts):
+    builder = toy()
+    shared = builder.tensor(*data.draw(SIZES))
+    read_by_some(data, builder, texts, shared)
     if data.draw(st.booleans()):
         update(builder, texts, shared)
     check(builder.graph(), data.draw(st.sampled_from([2, 3])))
@@ -95,18 +103,8 @@ def test_the_best_plan_with_tensors_that_many_read_is_that_of_enumeration(data, 
 @given(data=st.data())
 def test_the_best_plan_with_copies_of_activations_is_that_of_enumeration(data, toy, texts):
     builder = toy()
-    rows, columns = data.draw(st.tuples(*[st.sampled_from([2, 3, 4, 6])] * 2))
-    shared = builder.apply(texts["RELU"], builder.tensor(rows, columns))
-    for kind in data.draw(
-        st.lists(st.sampled_from(["LEFT", "RIGHT", "RELU", "TRANSPOSE"]), min_size=3, max_size=4)
-    ):
-        other = data.draw(st.sampled_from([1, 4, 16]))
-        if kind == "LEFT":
-            builder.apply(texts["MATMUL"], shared, builder.tensor(columns, other))
-        elif kind == "RIGHT":
-            builder.apply(texts["MATMUL"], builder.tensor(other, rows), shared)
-        else:
-            builder.apply(texts[kind], shared)
+    shared = builder.apply(texts["RELU"], builder.tensor(*data.draw(SIZES)))
+    read_by_some(data, builder, texts, shared)
     check(builder.graph(), data.draw(st.sampled_from([2, 3])), activations=True)
 
 
