@@ -1,8 +1,8 @@
 """Changes that save no time are taken back, so that a plan moves fewer bytes.
 
-Chains also accept changes that leave the time of an iteration as it is. What they change is taken back in
-parts: all of it, or else each half, and so on. A part is taken back if the iteration takes no more time without
-it. The result is kept if it moves fewer bytes.
+Chains also accept changes that leave the time of an iteration as it is. Changes are taken back in parts: all
+of them, or else each half, and so on. A part is taken back if the iteration takes no more time without it.
+The result is kept if it takes less time or moves fewer bytes.
 Implemented in: `taken_back`.
 """
 
