@@ -4,8 +4,8 @@
     cost           the simulated time of an iteration
     moves          those of `moves`, within a chain; those of `rewrites`, of whole plans, between chains
     starts         the plans of the methods that take seconds, for small graphs with `exact`; ParDNN's
-                   placement, experts' strategies, a random strategy. The `REWRITTEN` fastest are rewritten,
-                   and so is, at once, each that is faster than all before it
+                   placement, experts' strategies, a random strategy. Each is rewritten at once if it is one
+                   of the `REWRITTEN` fastest so far
     chains         from each of the `STARTS` fastest starts; then `RESTARTS` from the best so far. The plan
                    of a chain is rewritten if it is the best so far
     temperature    falls geometrically, from that of the setting to 1 / `COOLED` of it
@@ -17,6 +17,7 @@ fastest start that fits. Implemented in: `anneal`.
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -127,9 +128,9 @@ class _Annealing:
         found: list[Timed] = []
         rewritten: dict[int, Timed] = {}
         for start in self._planned():
-            if all(start.nanoseconds < each.nanoseconds for each in found):
+            insort(found, start, key=_time)
+            if any(start is each for each in found[:REWRITTEN]):
                 rewritten[start.nanoseconds] = self._rewritten(start)
-            found.append(start)
             if self.budget.spent:
                 break
         if not found:
@@ -137,12 +138,7 @@ class _Annealing:
                 "no plan was found that fits the memory of each worker: the lightest start of 'anneal' needs "
                 f"{self.least_excess:,} bytes more; allow more (--memory), or use more workers"
             )
-        found.sort(key=lambda each: each.nanoseconds)
-        for start in found[:REWRITTEN]:
-            if start.nanoseconds not in rewritten and not self.budget.spent:
-                rewritten[start.nanoseconds] = self._rewritten(start)
-        best = [rewritten.get(each.nanoseconds, each) for each in found]
-        return sorted(best, key=lambda each: each.nanoseconds)
+        return sorted([rewritten.get(each.nanoseconds, each) for each in found], key=_time)
 
     def _rewritten(self, found: Timed) -> Timed:
         found = self.rewrites.best(found)
@@ -230,3 +226,7 @@ class _Annealing:
             counts=self.counts,
         )
         return with_stops(graph, found, plan, self.counts)
+
+
+def _time(each: Timed) -> int:
+    return each.nanoseconds
