@@ -189,7 +189,7 @@ class _Annealing:
                 low = middle + 1
             else:
                 high = middle
-        return best if best is start else self._fewer_changes(first, best)
+        return best if best is start or self.budget.spent else self._fewer_changes(first, best)
 
     def _fewer_changes(self, first: Plan, found: Timed) -> Timed:
         """Return a plan without the changes of a chain that save no time, if it fits."""
