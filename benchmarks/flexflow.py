@@ -6,8 +6,7 @@ python -m benchmarks.flexflow [--model AlexNet] [--cluster P100] [--devices 16] 
 Models are those of its Table 4 with 64 samples a device (AlexNet: 256). Recurrent networks have 40 steps.
 The table leaves open the vocabularies, here 10,000 words and 32,000 for NMT, and NMT's attention, here by
 products. `step-time` is recursion that minimises the time of steps, and `hops` after the name of a method is
-its plan with transfers in several hops. `least` is a bound for all strategies of the space (`least_seconds`),
-not a plan. Chains of both searches have the same budget, seconds or proposals,
+its plan with transfers in several hops. `least` is not a plan: no plan takes less (`least_step`). Chains of both searches have the same budget, seconds or proposals,
 and their rows say which. Rows that the file has already are passed over. `search_seconds` is the processor
 time of the whole search, starts included. `compute_ms` is the time of all tasks together. All times are
 simulated, from estimated times of operators.
@@ -30,8 +29,6 @@ from tofu.dataflow.graph import Graph
 from tofu.errors import TofuError
 from tofu.machines.machine import Machine
 from tofu.partitioner import in_several_hops
-from tofu.partitioner.methods.flexflow.least_time import least_seconds
-from tofu.partitioner.methods.flexflow.soap import find_soap
 from tofu.partitioner.methods.search import find_plan
 from tofu.partitioner.methods.settings import SearchSettings
 from tofu.partitioner.plans.plan import Plan
@@ -129,16 +126,15 @@ def planned(
 
 
 def least(model: str, cluster: str, devices: int) -> dict[str, Any]:
-    """Return the bound for all strategies."""
+    """Return the bound for all plans."""
     begin = time.process_time()
-    soap = find_soap(graph_of(model, devices), devices, sums=True)
-    found = least_seconds(soap, cluster_of(cluster, devices))
+    found = tofu.simulator.least_step(graph_of(model, devices), cluster_of(cluster, devices), devices)
     return {
         "model": model,
         "cluster": cluster,
         "devices": devices,
         "method": LEAST,
-        "step_ms": round(found * 1e3, 3),
+        "step_ms": round(found.seconds * 1e3, 3),
         "search_seconds": round(time.process_time() - begin, 1),
     }
 

@@ -44,7 +44,6 @@ from .moves import Moves
 from .neighbours import Neighbours
 from .reading import fixed_decisions, state_of
 from .rewrites import Rewrites, Timed
-from .taken_back import Change, taken_back
 from .windows import DecisionWindows
 
 REWRITTEN = 6
@@ -189,22 +188,7 @@ class _Annealing:
                 low = middle + 1
             else:
                 high = middle
-        return best if best is start or self.budget.spent else self._fewer_changes(first, best)
-
-    def _fewer_changes(self, first: Plan, found: Timed) -> Timed:
-        """Return a plan without the changes of a chain that save no time, if it fits."""
-        graph, followers = self.asked.graph, dict[int, list[str]]()
-        for tensor, root in zip(graph.tensors, graph.roots, strict=True):
-            followers.setdefault(root, []).append(tensor.name)
-        changes = []
-        for decision in self.soap.decisions:
-            operations = [graph.operations[each] for each in decision.operations]
-            names = [each.name for each in operations]
-            if any(found.plan.strategies[name] != first.strategies[name] for name in names):
-                roots = {graph.roots[tensor] for each in operations for tensor in each.outputs}
-                changes.append(Change(names, [name for root in sorted(roots) for name in followers[root]]))
-        made = taken_back(graph, first, found, changes, self.rewrites)
-        return found if self.asked.excess(made.plan) else made
+        return best
 
     def _composed(self, plan: Plan, before: State, after: State) -> Plan:
         """Return a plan in which the decisions that differ are replaced."""
