@@ -6,7 +6,7 @@ python -m benchmarks.flexflow [--model AlexNet] [--cluster P100] [--devices 16] 
 Models are those of its Table 4 with 64 samples a device (AlexNet: 256). Recurrent networks have 40 steps.
 The table leaves open the vocabularies, here 10,000 words and 32,000 for NMT, and NMT's attention, here by
 products. `step-time` is recursion that minimises the time of steps, and `hops` after the name of a method is
-its plan with transfers in several hops. `least` is not a plan: no plan takes less (`least_step`). Chains of both searches have the same budget, seconds or proposals,
+its plan with transfers in several hops. Chains of both searches have the same budget, seconds or proposals,
 and their rows say which. Rows that the file has already are passed over. `search_seconds` is the processor
 time of the whole search, starts included. `compute_ms` is the time of all tasks together. All times are
 simulated, from estimated times of operators.
@@ -42,7 +42,6 @@ CLUSTERS = {"P100": "p100-node", "K80": "k80-node"}
 BASELINES = ("data-parallel", "one-weird-trick", "wu-2016", "recursive", "refine")
 ON_MACHINES = ("step-time", "data-parallel hops", "step-time hops")
 SEARCHES = ("flexflow", "anneal")
-LEAST = "least"
 CELL = ("model", "cluster", "devices", "method")
 
 MODELS: dict[str, tuple[str, dict[str, int], int]] = {
@@ -125,24 +124,8 @@ def planned(
     return plan, time.process_time() - begin
 
 
-def least(model: str, cluster: str, devices: int) -> dict[str, Any]:
-    """Return the bound for all plans."""
-    begin = time.process_time()
-    found = tofu.simulator.least_step(graph_of(model, devices), cluster_of(cluster, devices), devices)
-    return {
-        "model": model,
-        "cluster": cluster,
-        "devices": devices,
-        "method": LEAST,
-        "step_ms": round(found.seconds * 1e3, 3),
-        "search_seconds": round(time.process_time() - begin, 1),
-    }
-
-
 def row(model: str, cluster: str, devices: int, method: str, budget: dict[str, Any]) -> dict[str, Any]:
     """Return what one method finds; raise `TofuError` if it cannot make a plan."""
-    if method == LEAST:
-        return least(model, cluster, devices)
     plan, spent = planned(model, cluster, devices, method, budget)
     graph, machine = graph_of(model, devices), cluster_of(cluster, devices)
     timeline = simulation(graph, plan, machine)
@@ -168,7 +151,7 @@ def main() -> None:
     parser.add_argument("--model", choices=MODELS, action="append")
     parser.add_argument("--cluster", choices=CLUSTERS, action="append")
     parser.add_argument("--devices", type=int, action="append")
-    parser.add_argument("--method", choices=(*BASELINES, *ON_MACHINES, *SEARCHES, LEAST), action="append")
+    parser.add_argument("--method", choices=(*BASELINES, *ON_MACHINES, *SEARCHES), action="append")
     parser.add_argument("--seconds", type=float, help="of each search; 30 by default")
     parser.add_argument("--proposals", type=int, help="of each chain, instead of seconds")
     parser.add_argument("--save", type=Path, help="add the results to this file, after each row")
@@ -183,7 +166,7 @@ def main() -> None:
         asked.devices or (4, 16, 64),
         asked.model or MODELS,
         asked.cluster or CLUSTERS,
-        asked.method or (*BASELINES, *ON_MACHINES, *SEARCHES, LEAST),
+        asked.method or (*BASELINES, *ON_MACHINES, *SEARCHES),
     )
     for devices, model, cluster, method in cells:
         if (model, cluster, devices, method) in known:
