@@ -65,6 +65,9 @@ AUTODIST = "methods/autodist.md"
 SMALL = 512
 """The most operations times workers for which `exact` takes seconds."""
 
+FIRST = "wu-2016", "ps", "ps-load-balancing", "one-weird-trick", "recursive"
+"""The methods of which searches start first: they take little time, and each is good for some graphs."""
+
 for _method in (
     Method(
         "recursive",
@@ -204,8 +207,8 @@ def _quick_plans(graph: Graph, workers: int, settings: SearchSettings) -> Iterat
     """Yield the plans of the methods that take seconds, of those that can make one.
 
     Methods that take prices minimise the time of steps, and then bytes. For small graphs, those among them
-    that take long for others are quick as well. `recursive` comes first, then the methods that make a whole
-    plan without a search, and then the others.
+    that take long for others are quick as well. Those of `FIRST` come first, then other methods that make a
+    whole plan, then those that choose a mesh for it, and then those that search.
     """
     small = len(graph.operations) * workers <= SMALL
     problems: dict[tuple[str, Space], Problem] = {}
@@ -216,8 +219,9 @@ def _quick_plans(graph: Graph, workers: int, settings: SearchSettings) -> Iterat
             problems[key], _ = prepared(graph, workers, others)
         return problems[key], others.chosen_method()
 
-    def delay(method: Method) -> tuple[bool, bool, bool]:
-        return method.name != "recursive", not method.composes, method.takes_mesh
+    def delay(method: Method) -> tuple[int, bool, bool]:
+        early = FIRST.index(method.name) if method.name in FIRST else len(FIRST)
+        return early, not method.composes, method.takes_mesh
 
     for method in sorted(every_method().values(), key=delay):
         slow = method.slow and not (small and method.takes_prices)

@@ -16,8 +16,7 @@ from tofu.partitioner.methods.flexflow.configurations import drawables
 from tofu.partitioner.methods.flexflow.soap import find_soap
 from tofu.partitioner.methods.flexflow.strategy import Strategies
 from tofu.partitioner.methods.flexflow.walk import StrategyWalk, simulated
-from tofu.partitioner.methods.search import find_plan
-from tofu.partitioner.methods.settings import SearchSettings
+from tofu.partitioner.methods.search import FIRST
 from tofu.partitioner.methods.simulated import SearchProgress
 from tofu.partitioner.plans.simulation import simulation
 from tofu.partitioner.plans.space import Space
@@ -164,7 +163,7 @@ def test_the_watch_is_told_of_starts_and_of_the_plan_that_is_returned() -> None:
 
 
 def test_seconds_limit_the_starts_as_well() -> None:
-    """A search without time has one start, `recursive`, that moves of the whole plan may make faster."""
+    """A search without time has one start, the first that there is, made faster by moves of whole plans."""
     graph, seen = graph_of("lenet"), list[SearchProgress]()
     plan = tofu.partition(graph, 4, method="anneal", machine=MACHINE, seconds=1e-6, watch=seen.append)
     assert len(seen) <= 2
@@ -172,9 +171,10 @@ def test_seconds_limit_the_starts_as_well() -> None:
     assert seen[-1].seconds == plan.step_seconds
     assert plan.sampling is not None
     assert plan.sampling.seconds == 1e-6
-    settings = SearchSettings("recursive", objective="step-time", machine=MACHINE)
-    start = simulation(graph, find_plan(graph, 4, settings), MACHINE)
-    assert seen[0].seconds == start.seconds
+    with pytest.raises(PlanError):
+        tofu.partition(graph, 4, "wu-2016")
+    assert FIRST[:2] == ("wu-2016", "ps")
+    assert seen[0].seconds == simulation(graph, tofu.partition(graph, 4, "ps"), MACHINE).seconds
 
 
 def test_a_start_that_fits_is_looked_for_after_the_seconds() -> None:
