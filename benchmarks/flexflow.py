@@ -8,8 +8,9 @@ The table leaves open the vocabularies, here 10,000 words and 32,000 for NMT, an
 products. `step-time` is recursion that minimises the time of steps, and `hops` after the name of a method is
 its plan with transfers in several hops. Chains of both searches have the same budget, seconds or proposals,
 and their rows say which. Rows that the file has already are passed over. `search_seconds` is the processor
-time of the whole search, starts included. `compute_ms` is the time of all tasks together. All times are
-simulated, from estimated times of operators.
+time of the whole search, starts included, and `compute_ms` the time of all tasks together. `bound_ms` is the
+least time of the plan's tasks and transfers in any order, and `least_ms` that of any plan for the model
+(`tofu.simulator.least_step`). All times are simulated, from estimated times of operators.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from tofu.partitioner.methods.search import find_plan
 from tofu.partitioner.methods.settings import SearchSettings
 from tofu.partitioner.plans.plan import Plan
 from tofu.partitioner.plans.simulation import Simulations, simulation
+from tofu.simulator.least_step import least_step
 from tofu.simulator.times import NANOSECONDS, task_times
 
 from .machine import described
@@ -97,6 +99,13 @@ def step_time(model: str, cluster: str, devices: int) -> tuple[Plan, float]:
     return find_plan(graph_of(model, devices), devices, settings), time.process_time() - begin
 
 
+@functools.lru_cache(maxsize=1)
+def least_ms(model: str, cluster: str, devices: int) -> float:
+    """Return a bound on the time of any plan."""
+    found = least_step(graph_of(model, devices), cluster_of(cluster, devices), devices)
+    return round(found.seconds * 1e3, 3)
+
+
 def in_hops(graph: Graph, plan: Plan, machine: Machine) -> tuple[Plan, float]:
     """Return a plan with transfers in several hops, and the seconds in which it was found."""
     begin = time.process_time()
@@ -138,6 +147,7 @@ def row(model: str, cluster: str, devices: int, method: str, budget: dict[str, A
         **(budget if method in SEARCHES else {}),
         "step_ms": round(timeline.seconds * 1e3, 3),
         "bound_ms": round(timeline.bound_seconds * 1e3, 3),
+        "least_ms": least_ms(model, cluster, devices),
         "moved_mb": round(plan.cost_bytes / 1e6, 1),
         "compute_ms": round(computing_seconds(graph, plan, machine) * 1e3, 3),
         "search_seconds": round(spent, 1),

@@ -59,7 +59,7 @@ def hoist_updates(tensors: Sequence[Tensor], operations: Sequence[Operation]) ->
 
 
 def dependency_order(
-    tensors: Sequence[Tensor], operations: Sequence[Operation], places: Sequence[int]
+    tensors: Sequence[Tensor], operations: Sequence[Operation], places: Sequence[float]
 ) -> list[Operation]:
     """Order operations so that each comes after those that it waits for, and those of low places early.
 

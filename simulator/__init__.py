@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .check_timeline import check_timeline
+from .least_step import LeastStep, least_step
 from .operation_seconds import operation_seconds
 from .simulate import simulate
 from .timeline import Timeline
@@ -13,7 +14,16 @@ from .versions import HeldCopy
 if TYPE_CHECKING:
     from .simulation import Simulation
 
-__all__ = ["HeldCopy", "Simulation", "Timeline", "check_timeline", "operation_seconds", "simulate"]
+__all__ = [
+    "HeldCopy",
+    "LeastStep",
+    "Simulation",
+    "Timeline",
+    "check_timeline",
+    "least_step",
+    "operation_seconds",
+    "simulate",
+]
 
 
 def __getattr__(name: str) -> Any:

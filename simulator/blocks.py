@@ -64,6 +64,9 @@ class OperationBlock:
     legs: int
     """The number of legs."""
 
+    moved_bytes: int
+    """The bytes of all messages."""
+
     def note(self, which: int) -> list[int]:
         """Return a list of the notes."""
         begin, end = self.notes[which], self.notes[which + 1]

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from ..errors import PlanError
-from ..support.compiled import Numbers, numbers, strung
+from ..support.compiled import Numbers, numbers, plain, strung
 from .assemble import assemble
-from .blocks import COUNT, LEGS, OperationBlock
+from .blocks import COUNT, LEGS, MESSAGE_BYTES, OperationBlock
 from .message_times import ElementKind, MessageTimes, Transfers
 from .part_sets import PartSet
 from .task_sets import TaskSet
@@ -96,7 +96,8 @@ def build(of: Touched, tasks: TaskSet, held: Sequence[Holdings], messages: Messa
     at = [_NONE if each is None else next(begins) for each in listed]
     at[2 + len(needed) : 2 + len(needed)] = counts
     words, notes = assemble(strung(parts), numbers(at), messages.runners, messages.computing)
-    return OperationBlock(words, notes, int(words[COUNT]), int(words[LEGS]))
+    moved = sum(plain(notes[notes[MESSAGE_BYTES] : notes[MESSAGE_BYTES + 1]]))
+    return OperationBlock(words, notes, int(words[COUNT]), int(words[LEGS]), moved)
 
 
 def _copied(of: Touched, slot: int, held: Sequence[Holdings], messages: MessageTimes) -> Transfers:

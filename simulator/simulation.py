@@ -169,6 +169,10 @@ class Simulation:
         """The bound that the time line states: no order of the same jobs takes less."""
         return max(self._placed.critical_path(), self._placed.busiest_lane()) / NANOSECONDS
 
+    def moved(self) -> list[int]:
+        """Return the bytes of each operation's messages, with the open proposal if there is one."""
+        return [self._state.blocks[operation].moved_bytes for operation in range(len(self._state.blocks))]
+
     def unhindered(self) -> list[int]:
         """Return when each operation would end if no lane made any job wait, in nanoseconds."""
         return self._placed.unhindered()

@@ -9,9 +9,9 @@
     hold       partial results are held by others
     solve      a window of decisions takes what is best given those around it (`windows`)
 
-Every second move starts at a decision on the chain of jobs that decides the time of the iteration, those that
-take longer more often. Decisions that are tied, such as those of one cell at different time steps, move
-together in every second move.
+Every second move starts at a decision that has weight, those with more of it more often. The weight is the
+time on the chain of jobs that decides the time of the iteration, or what else a search gives. Decisions that
+are tied, such as those of one cell at different time steps, move together in every second move.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from itertools import accumulate
 from math import prod
 from random import Random
 
-from ....simulator.simulation import Simulation
 from ..flexflow.configurations import Configuration, Drawable, Holders, divisors, run_of
 from ..flexflow.soap import Kind, Soap
 from .neighbours import Neighbours
@@ -35,13 +34,13 @@ MOST_AROUND = 64
 """The most decisions to which a configuration spreads."""
 
 LOOKED_UP = 16
-"""The moves after which the deciding chain is looked up again."""
+"""The moves after which weights are looked up again."""
 
 
 class Moves:
     """The moves among the strategies of a space. `fixed` are decisions that stay as they are.
 
-    `simulation` is that of the state, without an open proposal.
+    `weights` gives the weight of each operation. It is called when no proposal is open.
     """
 
     def __init__(
@@ -51,17 +50,17 @@ class Moves:
         neighbours: Neighbours,
         windows: DecisionWindows,
         fixed: Collection[int],
-        simulation: Simulation,
+        weights: Callable[[], Sequence[int]],
     ) -> None:
         self._soap = soap
         self._drawn = drawn
         self._neighbours = neighbours
         self._windows = windows
-        self._simulation = simulation
+        self._weights = weights
         self._count = 0
         """The moves so far."""
-        self._deciding: list[int] = []
-        """For each open decision, the nanoseconds of it and all before it on the deciding chain."""
+        self._sums: list[int] = []
+        """For each open decision, the weight of it and all before it."""
         self._open = [n for n, each in enumerate(drawn) if n not in fixed and len(each) > 1]
         self._may = set(self._open)
         self._shifts = [each for each in divisors(soap.workers) if each < soap.workers]
@@ -100,13 +99,13 @@ class Moves:
 
     def _look_up(self) -> None:
         found = [0] * len(self._soap.decisions)
-        for operation, nanoseconds in enumerate(self._simulation.deciding()):
-            found[self._soap.decision_of[operation]] += nanoseconds
-        self._deciding = list(accumulate(found[number] for number in self._open))
+        for operation, weight in enumerate(self._weights()):
+            found[self._soap.decision_of[operation]] += weight
+        self._sums = list(accumulate(found[number] for number in self._open))
 
     def _any(self, draw: Random) -> int:
-        if self._deciding[-1] and draw.random() < 0.5:
-            return self._open[bisect_right(self._deciding, draw.randrange(self._deciding[-1]))]
+        if self._sums[-1] and draw.random() < 0.5:
+            return self._open[bisect_right(self._sums, draw.randrange(self._sums[-1]))]
         return self._open[draw.randrange(len(self._open))]
 
     def _redraw(self, draw: Random, state: Sequence[Configuration | None]) -> Changes:

@@ -1,16 +1,20 @@
 """Moves of whole plans between chains. The strategies of operations stay; all is simulated again.
 
     order    the operations run in another order (`orders`)
+    list     they run in the order of a list schedule (`scheduled_orders`), which takes longer to find
     hops     partial results are summed in groups first, and readers keep copies that groups share out
              (`several_hops`), if the space has copies
 
-A move is kept if the plan fits the memory and an iteration takes less time. Implemented in: `Rewrites.best`.
+A move is kept if the plan fits the memory and an iteration takes less time. Implemented in: `Rewrites.best`,
+`Rewrites.scheduled`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
+from ....dataflow.graph import Graph
 from ....simulator.simulation import Simulation
 from ....simulator.times import NANOSECONDS, TaskTimes
 from ...plans.plan import Plan
@@ -18,6 +22,10 @@ from ...plans.simulation import Simulations
 from ..several_hops import in_several_hops
 from ..simulated import SimulatedSearch
 from .orders import orders
+from .scheduled_orders import scheduled_orders
+
+Orders = Callable[[Graph, Simulation], Iterable[tuple[str, ...]]]
+"""Return other orders of the operations of a graph, for the tasks that are simulated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +55,18 @@ class Rewrites:
         return self._simulations.of(plan)
 
     def best(self, found: Timed) -> Timed:
-        """Return the plan after all moves that make it faster."""
-        found = self._reordered(found)
+        """Return the plan after all moves that take little time and make it faster."""
+        found = self._reordered(found, orders)
         if self._asked.space.keep:
-            found = self._reordered(self._hopped(found))
+            found = self._reordered(self._hopped(found), orders)
         return found
 
-    def _reordered(self, found: Timed) -> Timed:
-        graph = self._asked.graph
-        for order in orders(graph, self.simulated(found.plan)):
+    def scheduled(self, found: Timed) -> Timed:
+        """Return the plan in the order of a list schedule if that is faster, else as it is."""
+        return self._reordered(found, scheduled_orders)
+
+    def _reordered(self, found: Timed, others: Orders) -> Timed:
+        for order in others(self._asked.graph, self.simulated(found.plan)):
             found = self._faster(found, replace(found.plan, written_order=order))
         return found
 

@@ -40,6 +40,7 @@ from ..flexflow.strategy import Strategies
 from ..flexflow.walk import State, StrategyWalk
 from ..pardnn.search import pardnn
 from ..simulated import SimulatedSearch
+from .fewer_bytes import FewerBytesWalk
 from .moves import Moves
 from .neighbours import Neighbours
 from .reading import fixed_decisions, state_of
@@ -101,7 +102,7 @@ class _Annealing:
         """Return the best plan."""
         starts = self._starts()
         sampling, first = self.asked.sampling, starts[:STARTS]
-        chains = Chains(len(first) + RESTARTS, self.budget)
+        chains = Chains(len(first) + RESTARTS + 1, self.budget)
         best = starts[0]
         for number in range(len(first) + RESTARTS):
             if self.budget.spent:
@@ -109,7 +110,10 @@ class _Annealing:
             start = first[number] if number < len(first) else best
             found = self._chain(chains, start, Random(f"{sampling.seed} {number}"))
             if found.nanoseconds < best.nanoseconds:
-                best = self._rewritten(found)
+                best = self.rewrites.scheduled(self._rewritten(found))
+        if not self.budget.spent:
+            lighter = self._chain(chains, best, Random(f"{sampling.seed} bytes"), fewer_bytes=True)
+            best = min((best, lighter), key=lambda each: each.plan.cost_bytes)
         simulated = self.rewrites.simulated(best.plan)
         return replace(
             best.plan,
@@ -168,23 +172,34 @@ class _Annealing:
             self.budget.show(time)
             yield Timed(time, plan)
 
-    def _chain(self, chains: Chains, start: Timed, draw: Random) -> Timed:
-        """Return the best plan that a chain visits and that fits; the start if there is none."""
+    def _chain(self, chains: Chains, start: Timed, draw: Random, *, fewer_bytes: bool = False) -> Timed:
+        """Return the best plan that a chain visits and that fits; the start if there is none.
+
+        The chain is to less time, or with `fewer_bytes` to fewer bytes in at most the time of the start.
+        """
         first = self._composed(start.plan, (), ())
         state = state_of(self.strategies, first)
         fixed = fixed_decisions(self.soap, first)
         simulated = self.rewrites.simulated(first)
-        moves = Moves(self.soap, self.drawn, self.neighbours, self.windows, fixed, simulated)
-        walk = StrategyWalk(simulated, self.strategies, state, moves)
-        visited = chains.run(walk, draw, lambda spent: COOLED**-spent)
+        weights = simulated.moved if fewer_bytes else simulated.deciding
+        moves = Moves(self.soap, self.drawn, self.neighbours, self.windows, fixed, weights)
+        kind = FewerBytesWalk if fewer_bytes else StrategyWalk
+        walk = kind(simulated, self.strategies, state, moves)
+        visited = chains.run(
+            walk,
+            draw,
+            lambda spent: 1 / COOLED if fewer_bytes else COOLED**-spent,
+            start.nanoseconds if fewer_bytes else None,
+        )
         low, high = 0, len(visited)
         best = start
         while low < high:
             middle = high - 1 if high == len(visited) else (low + high) // 2
             plan = self._composed(first, state, visited[middle].state)
             if not self.asked.excess(plan):
-                if visited[middle].nanoseconds < best.nanoseconds:
-                    best = Timed(visited[middle].nanoseconds, plan)
+                time = self.rewrites.nanoseconds(plan)
+                if time <= start.nanoseconds:
+                    best = Timed(time, plan)
                 low = middle + 1
             else:
                 high = middle

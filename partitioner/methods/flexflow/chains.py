@@ -16,8 +16,8 @@ from .walk import State, StrategyWalk
 class Visited:
     """A state that a chain visited, better than all before."""
 
-    nanoseconds: int
-    """The time of an iteration."""
+    cost: int
+    """Its cost: the nanoseconds of an iteration, if the walk minimises those."""
 
     state: State
     """The state."""
@@ -38,18 +38,23 @@ class Chains:
         self._count -= 1
 
     def run(
-        self, walk: StrategyWalk, draw: Random, warmth: Callable[[float], float] = lambda spent: 1.0
+        self,
+        walk: StrategyWalk,
+        draw: Random,
+        warmth: Callable[[float], float] = lambda spent: 1.0,
+        nanoseconds: int | None = None,
     ) -> list[Visited]:
         """Run a chain, and return its first state and each that was better than all before.
 
-        `warmth` divides beta; it is given the part of the chain's budget that is spent.
+        `warmth` divides beta; it is given the part of the chain's budget that is spent. `nanoseconds` are
+        those of the best state if the walk minimises anything else.
         """
         begin = now = better_then = time.perf_counter()
         self._chain += 1
         limit, most = self._seconds(), self._budget.sampling.most
         found, better_at, number = [Visited(walk.cost, tuple(walk.strategy))], 0, 0
         beta = self._budget.sampling.beta / max(walk.cost, 1)
-        self._show(walk.cost)
+        self._show(walk.cost if nanoseconds is None else nanoseconds)
 
         def part() -> float:
             of_time = 0.0 if limit is None else (now - begin) / limit
@@ -62,11 +67,11 @@ class Chains:
         for accepted in metropolis(walk, draw, lambda _: beta / warmth(part())):
             number += 1
             now = begin if limit is None else time.perf_counter()
-            if accepted and walk.cost < found[-1].nanoseconds:
+            if accepted and walk.cost < found[-1].cost:
                 found.append(Visited(walk.cost, tuple(walk.strategy)))
                 better_at, better_then = number, now
             self._proposals += 1
-            self._show(found[-1].nanoseconds)
+            self._show(found[-1].cost if nanoseconds is None else nanoseconds)
             if part() >= 1 or 2 * idle() >= 1:
                 break
         return found

@@ -56,7 +56,7 @@ def flexflow(asked: SimulatedSearch) -> Plan:
         simulation = simulated(strategies, start, asked.machine, cache)
         walk = StrategyWalk(simulation, strategies, start, redraw(drawn))
         found.append(chains.run(walk, Random(f"{seed} {len(found)}"))[-1])
-    best = min(found, key=lambda each: each.nanoseconds)
+    best = min(found, key=lambda each: each.cost)
     strategy = tuple(each for each in best.state if each is not None)
     final = simulated(strategies, strategy, asked.machine, cache)
     return replace(

@@ -21,10 +21,10 @@ Move = Callable[[Random, Sequence[Configuration | None]], Mapping[int, Configura
 
 
 class _Simulated(NamedTuple):
-    """The time of a proposal."""
+    """The cost of a proposal."""
 
-    nanoseconds: int
-    """The time, or a smaller one above the limit."""
+    cost: int
+    """The cost, or a smaller one above the limit."""
 
     limit: float
     """The limit up to which it was simulated."""
@@ -43,13 +43,13 @@ class StrategyWalk:
         self._earlier: dict[int, Configuration | None] = {}
         self._changes: Mapping[int, Configuration] = {}
         self._known: dict[tuple[tuple[int, Configuration], ...], _Simulated] = {}
-        """The times of the proposals that were made from this state."""
-        self._cost = simulation.nanoseconds
+        """The costs of the proposals that were made from this state."""
+        self._cost = self._cost_of_state()
         self._simulated = False
 
     @property
     def cost(self) -> int:
-        """Return the nanoseconds of an iteration."""
+        """Return the nanoseconds of an iteration, or what else a class of walks minimises."""
         return self._cost
 
     def propose(self, draw: Random, limit: float = inf) -> int:
@@ -60,10 +60,10 @@ class StrategyWalk:
             self.strategy[number] = configuration
         key = tuple(changes.items())
         known = self._known.get(key)
-        self._simulated = known is None or known.limit < known.nanoseconds <= limit
+        self._simulated = known is None or known.limit < known.cost <= limit
         if known is None or self._simulated:
             known = self._known[key] = _Simulated(self._simulate(limit), limit)
-        self._cost = known.nanoseconds
+        self._cost = known.cost
         return self._cost
 
     def accept(self) -> None:
@@ -80,10 +80,14 @@ class StrategyWalk:
             self.strategy[number] = configuration
         if self._simulated:
             self._simulation.refuse()
-        self._cost = self._simulation.nanoseconds
+        self._cost = self._cost_of_state()
+
+    def _cost_of_state(self) -> int:
+        """Return the cost of what is simulated, with the open proposal if there is one."""
+        return self._simulation.nanoseconds
 
     def _simulate(self, limit: float) -> int:
-        """Let the simulation make the open proposal, and return its nanoseconds."""
+        """Let the simulation make the open proposal, and return its cost."""
         found = self._strategies.changes(self._changes)
         return self._simulation.propose(found.tasks, found.holdings, stops=found.stops, limit=limit)
 
