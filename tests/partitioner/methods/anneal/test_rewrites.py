@@ -12,6 +12,7 @@ import tofu
 from tofu.models import recurrent
 from tofu.partitioner.methods.anneal.orders import orders
 from tofu.partitioner.methods.anneal.rewrites import Rewrites, Timed
+from tofu.partitioner.methods.anneal.scheduled_orders import scheduled_orders
 from tofu.partitioner.methods.simulated import SimulatedSearch
 from tofu.partitioner.methods.worker_memory import WorkerMemory
 from tofu.partitioner.plans.recounted import with_stops
@@ -63,6 +64,28 @@ def test_orders_are_those_of_plans(model: str) -> None:
     assert len(set(found)) == 2
     for order in found:
         tofu.verify(graph, replace(plan, written_order=order))
+
+
+@pytest.mark.parametrize("model", OPTIONS)
+def test_orders_of_list_schedules_are_those_of_plans(model: str) -> None:
+    graph = graph_of(model)
+    plan = tofu.partition(graph, 4, "data-parallel")
+    found = list(scheduled_orders(graph, simulation(graph, plan, "p100-node")))
+    assert len(found) == 4
+    for order in found:
+        tofu.verify(graph, replace(plan, written_order=order))
+
+
+def test_orders_of_list_schedules_are_taken_if_they_are_faster() -> None:
+    """Gradients of the last layers can be summed while the first ones are computed."""
+    asked = search_of(layers(), "p100-node", 2)
+    rewrites = Rewrites(asked, task_times(layers(), asked.machine, 2))
+    plan = tofu.partition(layers(), 2, "wu-2016")
+    before = Timed(rewrites.nanoseconds(plan), plan)
+    after = rewrites.scheduled(before)
+    assert after.nanoseconds < before.nanoseconds
+    assert after.nanoseconds == rewrites.nanoseconds(after.plan)
+    assert after.plan.strategies == before.plan.strategies
 
 
 def test_layers_on_different_devices_overlap_in_another_order() -> None:
