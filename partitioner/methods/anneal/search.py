@@ -7,7 +7,8 @@
                    placement, experts' strategies, a random strategy. Each is rewritten at once if it is one
                    of the `REWRITTEN` fastest so far
     chains         from each of the `STARTS` fastest starts; then `RESTARTS` from the best so far. The plan
-                   of a chain is rewritten if it is the best so far
+                   of a chain is rewritten, and gets the order of a list schedule, if it is the best so far
+    fewer bytes    a last chain lowers the bytes that move, in no more time
     temperature    falls geometrically, from that of the setting to 1 / `COOLED` of it
     stop           if the seconds are spent, starts after the first and chains are left out
 
