@@ -113,7 +113,7 @@ def partition(
     machine.
     `seed`, `proposals`, `beta` and `seconds` are for `flexflow`, which draws at random: see `Sampling`.
     It needs a machine and minimises `step_seconds`. With `seconds` another run may find another plan. `watch`
-    is called with its progress.
+    is called with its progress, whenever it finds a better plan and otherwise at most ten times a second.
     `groups` is for `place`: `2x4` places operations on 2 groups of 4 workers, which share each operation.
     Without it the best numbers are searched for.
     With `merge` a plan is searched as well for the graph in which operations that do the same to several

@@ -162,7 +162,7 @@ def main() -> None:
     parser.add_argument("--cluster", choices=CLUSTERS, action="append")
     parser.add_argument("--devices", type=int, action="append")
     parser.add_argument("--method", choices=(*BASELINES, *ON_MACHINES, *SEARCHES), action="append")
-    parser.add_argument("--seconds", type=float, help="for the chains of each search; 30 by default")
+    parser.add_argument("--seconds", type=float, help="of each search; 30 by default")
     parser.add_argument("--proposals", type=int, help="of each chain, instead of seconds")
     parser.add_argument("--save", type=Path, help="add the results to this file, after each row")
     asked = parser.parse_args()

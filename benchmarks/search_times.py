@@ -1,12 +1,15 @@
 """How long the searches of FlexFlow's models take to find plans of equal quality, next to its Table 5.
 
 python -m benchmarks.search_times [--model AlexNet] [--devices 4] [--method anneal] [--most 1000]
-                                  [--save benchmarks/results/search_times.json]
+                                  [--longest 90] [--save benchmarks/results/search_times.json]
 
 A search is repeated with ten times the proposals of each chain, until that finds a plan that is at most 1%
 faster. The search before is then the one of *equal quality*. Models are those of `benchmarks.flexflow` on
-clusters of P100. `seconds` is the processor time of the whole search, starts included, after a search of a
-small graph has compiled all loops. Searches that the file has already are passed over.
+clusters of P100. `seconds` is the processor time of the whole search, and `equal_seconds` that until it has a
+plan within 1% of the one that the search with ten times the proposals ends with (`more_ms`), None if it has
+no such plan. Both begin when `tofu.partition` is called and include the planning of starts, but not the
+building of the graph. A search of a small graph has compiled all loops before. Cells of which the file has
+a search are passed over.
 """
 
 from __future__ import annotations
@@ -15,10 +18,12 @@ import argparse
 import itertools
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import tofu
+from tofu.search import SearchProgress
 
 from .flexflow import MODELS, SEARCHES, cluster_of, graph_of
 from .machine import described
@@ -31,17 +36,41 @@ TIMES_MORE = 10
 EQUAL = 1.01
 """The time of an iteration over that of the plan of the larger budget, up to which plans are equal."""
 
-CELL = ("model", "devices", "method", "proposals")
+CELL = ("model", "devices", "method")
 
 
-def searched(model: str, devices: int, method: str, proposals: int) -> Row:
-    """Return the time of a search, and of an iteration of its plan."""
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """A search that was measured."""
+
+    row: Row
+    """Its budget, its time, and that of an iteration of its plan."""
+
+    better: Sequence[tuple[float, float]]
+    """The processor seconds at which it had a better plan, and the milliseconds of that plan."""
+
+    def seconds_to(self, step_ms: float) -> float | None:
+        """Return the seconds until it has a plan that is equal to one of `step_ms`, if it has one."""
+        return next((round(at, 2) for at, found in self.better if found <= EQUAL * step_ms), None)
+
+
+def searched(model: str, devices: int, method: str, proposals: int) -> Searched:
+    """Measure a search."""
     graph, machine = graph_of(model, devices), cluster_of(CLUSTER, devices)
+    better: list[tuple[float, float]] = []
+
+    def watch(progress: SearchProgress) -> None:
+        found = progress.seconds * 1e3
+        if not better or found < better[-1][1]:
+            better.append((time.process_time() - begin, found))
+
     begin = time.process_time()
-    plan = tofu.partition(graph, devices, method, memory="unlimited", machine=machine, proposals=proposals)
+    plan = tofu.partition(
+        graph, devices, method, memory="unlimited", machine=machine, proposals=proposals, watch=watch
+    )
     seconds = time.process_time() - begin
     assert plan.step_seconds is not None
-    return {
+    row = {
         "model": model,
         "devices": devices,
         "method": method,
@@ -49,20 +78,26 @@ def searched(model: str, devices: int, method: str, proposals: int) -> Row:
         "step_ms": round(plan.step_seconds * 1e3, 3),
         "seconds": round(seconds, 2),
     }
+    return Searched(row, better)
 
 
-def searches(model: str, devices: int, method: str, most: int, known: list[Row]) -> Iterator[Row]:
-    """Yield searches with more and more proposals, until one gains little or `most` are reached."""
-    before: Row | None = None
-    proposals = FIRST
-    while proposals <= most:
-        cell = (model, devices, method, proposals)
-        same = [each for each in known if tuple(each[name] for name in CELL) == cell]
-        found = same[0] if same else searched(*cell)
-        yield found
-        if before is not None and before["step_ms"] <= EQUAL * found["step_ms"]:
+def searches(model: str, devices: int, method: str, most: int, longest: float) -> Iterator[Row]:
+    """Yield searches with more and more proposals, until one gains little, `most` are reached or one took
+    longer than `longest`.
+    """
+    found = searched(model, devices, method, FIRST)
+    while True:
+        proposals = found.row["proposals"] * TIMES_MORE
+        if proposals > most or (found.row["seconds"] > longest and proposals > FIRST * TIMES_MORE):
+            yield found.row
             return
-        before, proposals = found, proposals * TIMES_MORE
+        more = searched(model, devices, method, proposals)
+        step = more.row["step_ms"]
+        yield {**found.row, "more_ms": step, "equal_seconds": found.seconds_to(step)}
+        if found.row["step_ms"] <= EQUAL * step:
+            yield more.row
+            return
+        found = more
 
 
 def main() -> None:
@@ -73,7 +108,14 @@ def main() -> None:
     parser.add_argument("--devices", type=int, choices=DEVICES, action="append")
     parser.add_argument("--method", choices=SEARCHES, action="append")
     parser.add_argument("--most", type=int, default=1000, help="proposals of a chain; 1,000 by default")
-    parser.add_argument("--save", type=Path, help="add the results to this file, after each search")
+    parser.add_argument(
+        "--longest",
+        type=float,
+        default=90.0,
+        help="the most seconds of a search that is repeated with ten times the proposals; 90 by default. The "
+        "first one is repeated in any case",
+    )
+    parser.add_argument("--save", type=Path, help="add the results to this file, after each cell")
     asked = parser.parse_args()
     found: list[Row] = []
     if asked.save is not None and asked.save.exists():
@@ -81,11 +123,12 @@ def main() -> None:
     tofu.partition(tofu.models.get("lstm").training_graph(), 4, "anneal", machine="p100-node", proposals=20)
     cells = itertools.product(asked.devices or DEVICES, asked.model or MODELS, asked.method or SEARCHES)
     for devices, model, method in cells:
-        for row in searches(model, devices, method, asked.most, list(found)):
+        if any(tuple(each[name] for name in CELL) == (model, devices, method) for each in found):
+            continue
+        for row in searches(model, devices, method, asked.most, asked.longest):
             print(json.dumps(row), flush=True)
-            if row not in found:
-                found.append(row)
-            keep({**described(), "cluster": CLUSTER, "results": found}, asked.save)
+            found.append(row)
+        keep({**described(), "cluster": CLUSTER, "results": found}, asked.save)
 
 
 if __name__ == "__main__":

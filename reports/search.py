@@ -74,11 +74,12 @@ class SearchLine(_Line):
 
     def __call__(self, progress: SearchProgress) -> None:
         if self._status is not None:
-            self._status.update(
-                f"best plan {format_seconds(progress.seconds)}, chain {progress.chain} of "
-                f"{progress.chains}, {counted(progress.proposals, 'proposal')}, "
+            best = f"best plan {format_seconds(progress.seconds)}"
+            chain = (
+                f"chain {progress.chain} of {progress.chains}, {counted(progress.proposals, 'proposal')}, "
                 f"{progress.per_second:,.0f} per second"
             )
+            self._status.update(f"{best}, {chain if progress.chain else 'planning starts'}")
 
 
 def format_picoseconds(count: int) -> str:

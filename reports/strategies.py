@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.table import Table
 
-from ..analyzer.bind.elements_touched import ITEM_BYTES
+from ..analyzer.bind.bound import ITEM_BYTES
 from ..errors import ShapeError
 from ..operators.stages.bound_operator import BoundOperator
 from .tables import table

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from functools import cache
 
 import islpy as isl
-import sympy
 
 from ...support.connected_groups import linked
 from ..bind.analysis import Analysis
 from ..indices.affine import Affine, DataDependent, extent_symbol, variables_of
+from ..indices.formula import Formula, symbol
 from ..indices.intervals import bounds, lower_symbol, upper_symbol, value_symbol
 from ..indices.value_range import expression
 from ..input_regions.access import Access
@@ -248,6 +248,6 @@ def _variables(access: Access, axes: Sequence[int]) -> list[str]:
 
 
 @cache
-def place_symbol(axis: int) -> sympy.Symbol:
+def place_symbol(axis: int) -> Formula:
     """Return a place along an axis of a tensor."""
-    return sympy.Symbol(f"place.{axis}", integer=True)
+    return symbol(f"place.{axis}")

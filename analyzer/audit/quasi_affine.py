@@ -5,14 +5,23 @@ Every symbol is a parameter, index variables included; sets of parameter values 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from functools import reduce
-from typing import Any
+from typing import Any, assert_never
 
 import islpy as isl
-import sympy
 
-from ..indices.constants import FloorQuotient
+from ..indices.formula import (
+    ONE,
+    Atom,
+    Factors,
+    FloorQuotient,
+    Formula,
+    Greatest,
+    Group,
+    Least,
+    Symbol,
+)
 
 Piecewise = Any
 """An `isl.PwAff`; islpy's own annotations are not complete."""
@@ -28,14 +37,14 @@ class InexpressibleError(Exception):
 
 
 class Terms:
-    """Translates sympy expressions; every symbol becomes one parameter."""
+    """Translates formulas; every symbol becomes one parameter."""
 
     def __init__(self, operations: int = MAX_OPERATIONS) -> None:
         self.context = isl.Context()
         self.context.set_max_operations(operations)
         self._space = isl.Space.params_alloc(self.context, 0)
-        self._names: dict[sympy.Symbol, str] = {}
-        self._known: dict[sympy.Expr, Piecewise] = {}
+        self._names: dict[Symbol, str] = {}
+        self._known: dict[Formula, Piecewise] = {}
 
     def everything(self) -> Values:
         """Return all parameter values."""
@@ -50,59 +59,55 @@ class Terms:
         universe = isl.Set.universe(self._space)
         return isl.PwAff.val_on_domain(universe, isl.Val.int_from_si(self.context, value))
 
-    def __call__(self, expression: sympy.Expr) -> Piecewise:
-        """Return an expression as isl has it. Raises InexpressibleError."""
-        known = self._known.get(expression)
-        if known is None:
-            known = self._known[expression] = self._translate(expression)
-        return known
+    def __call__(self, formula: Formula) -> Piecewise:
+        """Return a formula as isl has it. Raises InexpressibleError."""
+        found = self._known.get(formula)
+        if found is None:
+            products = [self._product(number, factors) for number, factors in formula.terms]
+            found = self._known[formula] = reduce(isl.PwAff.add, products, self.number(formula.constant))
+        return found
 
-    def _translate(self, expression: sympy.Expr) -> Piecewise:
-        if expression.is_Integer:
-            return self.number(int(expression))
-        if expression.is_Symbol:
-            return self._parameter(expression)
-        if isinstance(expression, FloorQuotient):
-            value, divisor = expression.args
-            if not divisor.is_Integer:
-                raise InexpressibleError(f"a quotient by {divisor}")
-            number = isl.Val.int_from_si(self.context, int(divisor))
-            return self(value).scale_down_val(number).floor()
-        match expression.func:
-            case sympy.Add:
-                return reduce(isl.PwAff.add, map(self, expression.args))
-            case sympy.Max:
-                return reduce(isl.PwAff.max, map(self, expression.args))
-            case sympy.Min:
-                return reduce(isl.PwAff.min, map(self, expression.args))
-            case sympy.Mul:
-                return self._product(expression.args)
+    def _atom(self, atom: Atom) -> Piecewise:
+        match atom:
+            case Symbol():
+                return self._parameter(atom)
+            case FloorQuotient(value=value, divisor=divisor):
+                if divisor.value is None:
+                    raise InexpressibleError(f"a quotient by {divisor}")
+                number = isl.Val.int_from_si(self.context, divisor.value)
+                return self(value).scale_down_val(number).floor()
+            case Greatest(values=values):
+                return reduce(isl.PwAff.max, map(self, values))
+            case Least(values=values):
+                return reduce(isl.PwAff.min, map(self, values))
+            case Group(value=value):
+                return self(value)
             case _:
-                raise InexpressibleError(f"the expression {expression}")
+                assert_never(atom)
 
-    def _parameter(self, symbol: sympy.Symbol) -> Piecewise:
+    def _parameter(self, symbol: Symbol) -> Piecewise:
         name = self._names.setdefault(symbol, f"p{len(self._names)}")
         identity = isl.Id(name, self.context)
         universe = isl.Set.universe(self._space.add_param_id(identity))
         return isl.PwAff.param_on_domain_id(universe, identity)
 
-    def _product(self, factors: Sequence[sympy.Expr]) -> Piecewise:
-        """Multiply. One factor may vary; another may be a switch `Min(1, ...)`, undefined below zero."""
-        product = self.number(1)
-        switches = [factor for factor in factors if factor.func is sympy.Min and sympy.S.One in factor.args]
-        for factor in (self(factor) for factor in factors if factor not in switches):
+    def _product(self, number: int, factors: Factors) -> Piecewise:
+        """Multiply. One factor may vary; another may be a switch, `least(1, ...)`, undefined below zero."""
+        product = self.number(number)
+        switches = [factor for factor in factors if isinstance(factor, Least) and ONE in factor.values]
+        for factor in (self._atom(factor) for factor in factors if factor not in switches):
             if not product.is_cst() and not factor.is_cst():
                 raise InexpressibleError("a product of two quantities that depend on shapes or indices")
             product = product.mul(factor)
-        for switch in map(self, switches):
+        for switch in map(self._atom, switches):
             off = self.number(0).intersect_domain(switch.eq_set(self.number(0)))
             product = product.intersect_domain(switch.eq_set(self.number(1))).union_add(off)
         return product
 
-    def without(self, values: Values, symbols: list[sympy.Symbol]) -> Values:
+    def without(self, values: Values, symbols: Iterable[Formula]) -> Values:
         """Return parameter values for which some values of `symbols` exist."""
         for symbol in symbols:
-            name = self._names.get(symbol)
+            name = self._names.get(symbol.atom) if isinstance(symbol.atom, Symbol) else None
             position = -1 if name is None else values.find_dim_by_name(isl.dim_type.param, name)
             if position >= 0:
                 values = values.project_out(isl.dim_type.param, position, 1)
@@ -115,5 +120,5 @@ class Terms:
         for symbol, name in self._names.items():
             position = point.get_space().find_dim_by_name(isl.dim_type.param, name)
             if position >= 0:
-                parts.append(f"{symbol} = {point.get_coordinate_val(isl.dim_type.param, position)}")
+                parts.append(f"{symbol.name} = {point.get_coordinate_val(isl.dim_type.param, position)}")
         return ", ".join(parts)

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import groupby
-
-import sympy
+from typing import TYPE_CHECKING
 
 from ...errors import OperatorError
 from ...tdl import ast
 from ...tdl.traverse import walk
-from ..indices.affine import Affine, extent_symbol
+from ..indices.affine import Affine, extent_of, extent_symbol
 from ..indices.evaluate import IntegerProgram, compile_integers
+from ..indices.formula import ZERO, Formula
 from ..indices.intervals import Interval, bounds, lower_symbol, upper_symbol
 from ..indices.region import Shape
 from ..input_regions.access import Access, IterationSpace, iteration
@@ -22,10 +22,12 @@ from ..input_regions.refinements import Suspect, suspects
 from ..strategies.discover import Refusal, SplitVariable, discover
 from .bound import Bound
 from .divisors import Divisor, divisors
-from .elements_touched import elements_formula, variable_extent
 from .extents import SymbolicExtents, infer
 from .flops import Count, count_operations
 from .shapes import checked_shapes
+
+if TYPE_CHECKING:
+    import sympy
 
 Axis = tuple[str, int]
 
@@ -49,7 +51,7 @@ class Analysis:
     axes: tuple[Axis, ...]
     """Every dimension whose extent matters."""
 
-    symbols: tuple[sympy.Symbol, ...]
+    symbols: tuple[Formula, ...]
     """The extents of `axes`, as symbols."""
 
     extents: SymbolicExtents
@@ -109,15 +111,17 @@ class Analysis:
         )
 
     @property
-    def flops(self) -> sympy.Expr | None:
+    def flops(self) -> Formula | None:
         """Floating-point operations, a polynomial in the extents of the variables; see `flops`."""
         if self.operations is None:
             return None
-        return self.operations.formula([variable_extent(name) for name in self.variables])
+        return self.operations.formula([extent_of(name) for name in self.variables])
 
     @property
     def elements_touched(self) -> sympy.Expr:
         """Elements of input regions and outputs, in the extents of variables and tensors; see `touched`."""
+        from .elements_touched import elements_formula  # sympy is slow to import
+
         return elements_formula(self.description, self.accesses, self.extents.of)
 
     def bind(self, shapes: Mapping[str, Sequence[int]]) -> Bound:
@@ -205,7 +209,7 @@ def _regions(access: Access) -> Iterator[Interval]:
             interval = bounds(index)
             yield Interval(interval.first, interval.last + 1)
         else:
-            yield Interval(sympy.S.Zero, extent_symbol(access.tensor, axis))
+            yield Interval(ZERO, extent_symbol(access.tensor, axis))
 
 
 def _readings(variables: tuple[str, ...], accesses: tuple[Access, ...]) -> Iterator[TensorAccesses]:

@@ -22,13 +22,15 @@ from ..strategies.discover import Kind, Refusal, SplitVariable
 from ..strategies.linear import is_linear
 from ..strategies.strategy import Strategy
 from . import concrete_extents
-from .elements_touched import ITEM_BYTES
 from .tightness import BoundSizes, Looseness, looseness
 
 if TYPE_CHECKING:
     from .analysis import Analysis
 
 Array = npt.NDArray[Any]
+
+ITEM_BYTES = 4
+"""Bytes of an element in the type that training computes in, float32."""
 
 
 class Bound(NotebookDisplay):

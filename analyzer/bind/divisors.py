@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-import sympy
-
 from ...tdl import ast
-from ..indices.affine import Affine, divisors_in, divisors_of
+from ..indices.affine import Affine, divisors_of
+from ..indices.formula import Formula
+from ..indices.measures import divisors_in
 from ..input_regions.access import Access
 from .extents import ExtentSource
 
@@ -17,7 +17,7 @@ from .extents import ExtentSource
 class Divisor:
     """A divisor that depends on extents."""
 
-    value: sympy.Expr
+    value: Formula
     """The divisor, in the extents of tensors."""
 
     place: str

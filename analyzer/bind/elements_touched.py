@@ -1,4 +1,7 @@
-"""Count the elements that a description touches: those of its input regions and of its outputs."""
+"""Count the elements that a description touches: those of its input regions and of its outputs.
+
+The count is an expression of sympy, which simplifies it for those who read it.
+"""
 
 from __future__ import annotations
 
@@ -8,24 +11,18 @@ from itertools import groupby
 import sympy
 
 from ...tdl import ast
-from ..indices.affine import Absolute, Affine, Minimum, Remainder, extent_symbol, inside
+from ..indices.affine import Absolute, Affine, Minimum, Remainder, extent_of, extent_symbol, inside
+from ..indices.formula import ZERO, Formula
 from ..indices.intervals import Interval, bounds
+from ..indices.symbolic import symbolic
 from ..input_regions.access import Access
 
 DEEPEST = 2
 """The most remainders, minima and absolute values inside each other."""
 
-ITEM_BYTES = 4
-"""Bytes of an element in the type that training computes in, float32."""
-
-
-def variable_extent(variable: str) -> sympy.Symbol:
-    """Return the extent of an index variable."""
-    return sympy.Symbol(variable, integer=True, nonnegative=True)
-
 
 def elements_formula(
-    description: ast.Description, accesses: Sequence[Access], extents_of: Mapping[str, sympy.Expr]
+    description: ast.Description, accesses: Sequence[Access], extents_of: Mapping[str, Formula]
 ) -> sympy.Expr:
     """Return elements of all input regions and outputs, in the extents of variables and tensors.
 
@@ -34,18 +31,18 @@ def elements_formula(
     region is slightly smaller than this count (see `edges`). An index nested deeper than `DEEPEST` counts as
     its whole dimension, because its bounds would fill pages.
     """
-    extents = {extent: variable_extent(name) for name, extent in extents_of.items() if extent.is_Symbol}
+    extents = {extent: extent_of(name) for name, extent in extents_of.items() if extent.atom is not None}
     groups = groupby(accesses, key=lambda access: access.tensor)
     inputs = (_hull([_region(access, extents) for access in group]) for _, group in groups)
     outputs = (
-        sympy.Mul(*(variable_extent(binder.name) for binder in output.variables))
+        sympy.Mul(*(symbolic(extent_of(binder.name)) for binder in output.variables))
         for output in description.outputs
     )
     total: sympy.Expr = sympy.Add(*inputs, *outputs)
     return total
 
 
-def _region(access: Access, extents: Mapping[sympy.Expr, sympy.Symbol]) -> list[Interval]:
+def _region(access: Access, extents: Mapping[Formula, Formula]) -> list[tuple[sympy.Expr, sympy.Expr]]:
     """Return the half-open interval read in each dimension, clipped if the access is padded.
 
     `extents` names tensors' extents by variables that have them.
@@ -55,13 +52,13 @@ def _region(access: Access, extents: Mapping[sympy.Expr, sympy.Symbol]) -> list[
         extent = extent_symbol(access.tensor, axis)
         extent = extents.get(extent, extent)
         if not isinstance(index, Affine) or _depth(index) > DEEPEST:
-            region.append(Interval(sympy.S.Zero, extent))
+            region.append((symbolic(ZERO), symbolic(extent)))
             continue
-        first, last = bounds(index, lambda name: Interval(sympy.S.Zero, variable_extent(name) - 1))
+        interval = bounds(index, lambda name: Interval(ZERO, extent_of(name) - 1))
+        first, end = symbolic(interval.first), symbolic(interval.last + 1)
         if access.padded:
-            region.append(Interval(sympy.Max(first, 0), sympy.Min(last + 1, extent)))
-        else:
-            region.append(Interval(first, last + 1))
+            first, end = sympy.Max(first, 0), sympy.Min(end, symbolic(extent))
+        region.append((first, end))
     return region
 
 
@@ -76,12 +73,12 @@ def _depth(form: Affine) -> int:
     )
 
 
-def _hull(regions: Sequence[Sequence[Interval]]) -> sympy.Expr:
+def _hull(regions: Sequence[Sequence[tuple[sympy.Expr, sympy.Expr]]]) -> sympy.Expr:
     """Return elements of the smallest box around several."""
     lengths = []
     for column in zip(*regions, strict=True):
-        lower = sympy.Min(*(interval.first for interval in column))
-        upper = sympy.Max(*(interval.last for interval in column))
+        lower = sympy.Min(*(first for first, _ in column))
+        upper = sympy.Max(*(end for _, end in column))
         lengths.append(upper - lower)
     volume: sympy.Expr = sympy.Mul(*lengths)
     return volume

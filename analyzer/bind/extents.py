@@ -16,8 +16,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import assert_never
 
-import sympy
-
 from ...errors import DescriptionError
 from ...tdl import ast
 from ..indices.affine import (
@@ -32,8 +30,9 @@ from ..indices.affine import (
     extent_symbol,
     variables_of,
 )
-from ..indices.constants import floor_quotient, sign
+from ..indices.formula import ZERO, Formula, floor_quotient, least
 from ..indices.intervals import Interval, bounds, scaled
+from ..indices.measures import sign
 from ..input_regions.access import IterationSpace
 from ..source_errors import error_at
 
@@ -45,7 +44,7 @@ class ExtentSource:
     variable: str
     """The name of the index variable."""
 
-    extent: sympy.Expr
+    extent: Formula
     """The extent, in symbols for the dimensions of tensors."""
 
     place: str
@@ -59,7 +58,7 @@ class ExtentSource:
 class SymbolicExtents:
     """`of[variable]` in symbols, and all the sources that must agree with it."""
 
-    of: dict[str, sympy.Expr] = field(default_factory=dict)
+    of: dict[str, Formula] = field(default_factory=dict)
     sources: list[ExtentSource] = field(default_factory=list)
 
 
@@ -115,7 +114,7 @@ def _solve(found: IterationSpace, extents: SymbolicExtents) -> None:
         _adopt(extents, (source for source in weak if source.variable == chosen))
 
 
-def _limits(found: IterationSpace, name: str, known: Mapping[str, sympy.Expr]) -> Iterator[sympy.Expr | None]:
+def _limits(found: IterationSpace, name: str, known: Mapping[str, Formula]) -> Iterator[Formula | None]:
     """Yield the largest extent by every index that limits a variable; None while others are unknown."""
     for access in found.accesses:
         if access.padded:
@@ -127,27 +126,27 @@ def _limits(found: IterationSpace, name: str, known: Mapping[str, sympy.Expr]) -
                 yield None
             else:
                 last = extent_symbol(access.tensor, axis) - 1
-                yield from _largest(index, name, sympy.S.Zero, last, known)
+                yield from _largest(index, name, ZERO, last, known)
 
 
 def _largest(
-    form: Affine, name: str, low: sympy.Expr, high: sympy.Expr, known: Mapping[str, sympy.Expr]
-) -> Iterator[sympy.Expr]:
+    form: Affine, name: str, low: Formula, high: Formula, known: Mapping[str, Formula]
+) -> Iterator[Formula]:
     """Yield the largest extent of a variable for which the form stays within `[low, high]`, if it has one.
 
     The variable may be in one term, and in remainders besides, which count with their whole range.
     """
 
     def ends(variable: str) -> Interval:
-        return Interval(sympy.S.Zero, known[variable] - 1)
+        return Interval(ZERO, known[variable] - 1)
 
     moving = []
     rest = Interval(form.constant, form.constant)
     for coefficient, atom in form.terms:
-        if name not in variables_of(Affine(sympy.S.Zero, ((coefficient, atom),))):
-            part = bounds(Affine(sympy.S.Zero, ((coefficient, atom),)), ends)
+        if name not in variables_of(Affine(ZERO, ((coefficient, atom),))):
+            part = bounds(Affine(ZERO, ((coefficient, atom),)), ends)
         elif isinstance(atom, Remainder):
-            part = scaled(coefficient, Interval(sympy.S.Zero, atom.divisor - 1))
+            part = scaled(coefficient, Interval(ZERO, atom.divisor - 1))
         else:
             moving.append((coefficient, atom))
             continue
@@ -191,10 +190,9 @@ def _limiting(form: Affine) -> set[str]:
     return found
 
 
-def _smallest(limits: list[sympy.Expr]) -> sympy.Expr:
+def _smallest(limits: list[Formula]) -> Formula:
     distinct = list(dict.fromkeys(limits))
-    smallest: sympy.Expr = distinct[0] if len(distinct) == 1 else sympy.Min(*distinct, evaluate=False)
-    return smallest
+    return distinct[0] if len(distinct) == 1 else least(*distinct)
 
 
 def _opaque_results(found: IterationSpace) -> Iterator[ExtentSource]:

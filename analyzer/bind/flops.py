@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from math import prod
 
 import numpy as np
-import sympy
 
 from ...tdl import ast
 from ...tdl.traverse import Node, children, walk
 from ..indices.evaluate import Integers
+from ..indices.formula import Formula, integer, total
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +44,11 @@ class Count:
             counts += number * extents[:, places].prod(axis=1)
         return counts
 
-    def formula(self, extents: Sequence[sympy.Expr]) -> sympy.Expr:
+    def formula(self, extents: Sequence[Formula]) -> Formula:
         """Return the count as a polynomial."""
-        terms = (sympy.Mul(number, *(extents[place] for place in places)) for number, places in self.terms)
-        total: sympy.Expr = sympy.Add(*terms)
-        return total
+        return total(
+            prod((extents[place] for place in places), start=integer(number)) for number, places in self.terms
+        )
 
 
 def count_operations(description: ast.Description, variables: Sequence[str]) -> Count | None:

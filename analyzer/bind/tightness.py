@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple, assert_never
 
-import sympy
-
 from ...tdl.ast import Span
 from ..indices.affine import (
     Absolute,
@@ -21,6 +19,8 @@ from ..indices.affine import (
     WholeDimension,
     variables_of,
 )
+from ..indices.evaluate import value_at
+from ..indices.formula import Formula
 from ..indices.region import Region, Shape
 from ..input_regions.access import Access
 
@@ -50,7 +50,7 @@ class BoundSizes:
     """The shape of every tensor."""
     extents: Mapping[str, int]
     """The extent of every variable."""
-    symbols: Mapping[sympy.Symbol, int]
+    symbols: Mapping[Formula, int]
     """The extents of tensors by their symbols."""
 
 
@@ -94,18 +94,18 @@ def _reason(access: Access, bound: BoundSizes) -> str:
 
 def _image(form: Affine, bound: BoundSizes) -> Image:
     """Return the values of an index over the whole iteration space."""
-    constant = _number(form.constant, bound)
+    constant = value_at(form.constant, bound.symbols)
     parts = [Image(constant, constant, 0)]
     for coefficient, atom in form.terms:
-        factor = _number(coefficient, bound)
+        factor = value_at(coefficient, bound.symbols)
         match atom:
             case IndexVariable(name):
                 image = Image(0, bound.extents[name] - 1, 1)
             case Quotient(value, divisor):
-                inner, by = _image(value, bound), _number(divisor, bound)
+                inner, by = _image(value, bound), value_at(divisor, bound.symbols)
                 image = Image(inner.first // by, inner.last // by, -(-inner.gap // by))
             case Remainder(value, divisor):
-                image = _remainder(_image(value, bound), _number(divisor, bound))
+                image = _remainder(_image(value, bound), value_at(divisor, bound.symbols))
             case Minimum(left, right):
                 image = _minimum(_image(left, bound), _image(right, bound))
             case Absolute(value):
@@ -183,8 +183,3 @@ def _region(bound: BoundSizes, access: Access) -> Region:
         else:
             region.append((0, extent))
     return tuple(region)
-
-
-def _number(constant: sympy.Expr, bound: BoundSizes) -> int:
-    """Return a constant expression for the shapes that are bound."""
-    return int(constant.subs(bound.symbols))

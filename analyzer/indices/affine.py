@@ -2,8 +2,7 @@
 
 An index is a constant plus a sum of coefficients times *atoms*: index variables, floor quotients and
 remainders of affine expressions by constants, minima of two affine expressions, and absolute values of one.
-Constants are integers and extents of whole tensors. They are sympy expressions over symbols made here: no
-text ever reaches sympy's parser.
+Constants are formulas of integers and of extents of whole tensors.
 """
 
 from __future__ import annotations
@@ -13,18 +12,16 @@ from dataclasses import dataclass
 from functools import cache
 from typing import assert_never
 
-import sympy
-
 from ...tdl import ast
 from ...tdl.arithmetic import MAX_BITS
 from ...tdl.traverse import reads_elements
 from ..source_errors import error_at
-from .constants import FloorQuotient, floor_quotient, greatest, least, sign
+from .formula import ONE, ZERO, Formula, floor_quotient, greatest, integer, least, symbol
+from .measures import bits, divisors_in, sign, tree_size
 
 MAX_INDEX_NODES = 8_000
 """Nodes of the bounds of one index. Five remainders inside each other take about as many."""
 
-_EXTENT_BITS = 64
 _BITS_HINT = f"the limit is {MAX_BITS:,}"
 _NESTING_HINT = "nest fewer remainders, quotients, minima and absolute values, or use a stage for a part"
 
@@ -39,7 +36,7 @@ class Quotient:
     """`floor(value / divisor)` with a positive divisor."""
 
     value: Affine
-    divisor: sympy.Expr
+    divisor: Formula
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +44,7 @@ class Remainder:
     """`value - divisor * floor(value / divisor)` with a positive divisor."""
 
     value: Affine
-    divisor: sympy.Expr
+    divisor: Formula
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,18 +69,18 @@ Atom = IndexVariable | Quotient | Remainder | Minimum | Absolute
 class Affine:
     """`constant + sum(coefficient * atom)`; atoms are distinct, coefficients are not zero."""
 
-    constant: sympy.Expr
-    terms: tuple[tuple[sympy.Expr, Atom], ...] = ()
+    constant: Formula
+    terms: tuple[tuple[Formula, Atom], ...] = ()
 
     @classmethod
     def variable(cls, name: str) -> Affine:
-        return cls(sympy.S.Zero, ((sympy.S.One, IndexVariable(name)),))
+        return cls(ZERO, ((ONE, IndexVariable(name)),))
 
     @property
     def bare(self) -> str | None:
         """The index variable, if the index is just that; else None."""
         match self.terms:
-            case ((coefficient, IndexVariable(name)),) if coefficient == 1 and self.constant == 0:
+            case ((coefficient, IndexVariable(name)),) if coefficient is ONE and self.constant is ZERO:
                 return name
             case _:
                 return None
@@ -91,16 +88,16 @@ class Affine:
     def __add__(self, other: Affine) -> Affine:
         coefficients = {atom: coefficient for coefficient, atom in self.terms}
         for coefficient, atom in other.terms:
-            coefficients[atom] = coefficients.get(atom, sympy.S.Zero) + coefficient
-        terms = tuple((c, atom) for atom, c in coefficients.items() if c != 0)
+            coefficients[atom] = coefficients.get(atom, ZERO) + coefficient
+        terms = tuple((c, atom) for atom, c in coefficients.items() if c is not ZERO)
         return Affine(self.constant + other.constant, terms)
 
     def __neg__(self) -> Affine:
-        return self.scale(sympy.S.NegativeOne)
+        return self.scale(integer(-1))
 
-    def scale(self, factor: sympy.Expr) -> Affine:
-        if factor == 0:
-            return Affine(sympy.S.Zero)
+    def scale(self, factor: Formula) -> Affine:
+        if factor is ZERO:
+            return Affine(ZERO)
         terms = tuple((factor * c, atom) for c, atom in self.terms)
         return Affine(factor * self.constant, terms)
 
@@ -121,9 +118,15 @@ Index = Affine | WholeDimension | DataDependent
 
 
 @cache
-def extent_symbol(tensor: str, axis: int) -> sympy.Symbol:
+def extent_symbol(tensor: str, axis: int) -> Formula:
     """Return the extent of a whole tensor's dimension."""
-    return sympy.Symbol(f"{tensor}.shape[{axis}]", integer=True, nonnegative=True)
+    return symbol(f"{tensor}.shape[{axis}]", nonnegative=True)
+
+
+@cache
+def extent_of(variable: str) -> Formula:
+    """Return the extent of an index variable."""
+    return symbol(variable, nonnegative=True)
 
 
 def normal_form(description: ast.Description, index: ast.Index) -> Index:
@@ -164,24 +167,11 @@ def _atom_nodes(atom: Atom) -> int:
             assert_never(atom)
 
 
-def tree_size(expression: sympy.Expr, known: dict[int, int] | None = None) -> int:
-    """Return the nodes of an expression written out. Parts that are shared are visited once.
-
-    A product of sums counts six times, because sympy asks for the signs of its factors in many ways.
-    """
-    known = {} if known is None else known
-    if (size := known.get(id(expression))) is None:
-        product_of_sums = (expression.is_Mul or expression.is_Pow) and any(p.is_Add for p in expression.args)
-        size = 1 + sum(tree_size(part, known) for part in expression.args) * (6 if product_of_sums else 1)
-        known[id(expression)] = size
-    return size
-
-
 def constant(
     description: ast.Description,
     expression: ast.Expression,
     otherwise: str = "an extent consists of integers and extents of tensors",
-) -> sympy.Expr:
+) -> Formula:
     """Return an expression of integers and extents of tensors.
 
     Raises DescriptionError, saying `otherwise`.
@@ -201,22 +191,15 @@ def variables_of(form: Affine) -> Iterator[str]:
             yield from variables_of(inner)
 
 
-def divisors_of(form: Affine) -> Iterator[sympy.Expr]:
+def divisors_of(form: Affine) -> Iterator[Formula]:
     """Yield the divisors of a normal form that depend on extents. A divisor may appear more than once."""
     yield from divisors_in(form.constant)
     for coefficient, atom in form.terms:
         yield from divisors_in(coefficient)
-        if isinstance(atom, Quotient | Remainder) and not atom.divisor.is_Integer:
+        if isinstance(atom, Quotient | Remainder) and atom.divisor.value is None:
             yield atom.divisor
         for inner in inside(atom):
             yield from divisors_of(inner)
-
-
-def divisors_in(number: sympy.Expr) -> Iterator[sympy.Expr]:
-    """Yield the divisors of a constant that depend on extents."""
-    if not number.is_Integer:
-        divisors = (quotient.args[1] for quotient in number.atoms(FloorQuotient))
-        yield from (divisor for divisor in divisors if not divisor.is_Integer)
 
 
 def inside(atom: Atom) -> tuple[Affine, ...]:
@@ -236,7 +219,7 @@ def _affine(description: ast.Description, node: ast.Index) -> Affine:
     def form(part: ast.Index) -> Affine:
         return _affine(description, part)
 
-    def number(part: ast.Expression) -> sympy.Expr:
+    def number(part: ast.Expression) -> Formula:
         reason = "an index is affine: use a constant here, not an index variable"
         return constant(description, part, reason)
 
@@ -245,7 +228,7 @@ def _affine(description: ast.Description, node: ast.Index) -> Affine:
 
     match node:
         case ast.Number(int(value)):
-            return Affine(sympy.Integer(value))
+            return Affine(integer(value))
         case ast.Variable(name):
             return Affine.variable(name)
         case ast.Extent(tensor, axis):
@@ -291,74 +274,57 @@ def _product(description: ast.Description, node: ast.Binary, left: Affine, right
     return right.scale(left.constant) if not left.terms else left.scale(right.constant)
 
 
-def _power(description: ast.Description, node: ast.Binary, base: sympy.Expr, power: int) -> sympy.Expr:
-    if (bits := _bits(base) * power) > MAX_BITS:
-        raise error_at(description, node.span, f"this power may have {bits:,} bits", _BITS_HINT)
+def _power(description: ast.Description, node: ast.Binary, base: Formula, power: int) -> Formula:
+    if (most := bits(base) * power) > MAX_BITS:
+        raise error_at(description, node.span, f"this power may have {most:,} bits", _BITS_HINT)
     return base**power
 
 
 def _within_budget(description: ast.Description, node: ast.Index, form: Affine) -> Affine:
     """Return a form, if its bounds are small enough to be computed with."""
-    bits = max(map(_bits, (form.constant, *(coefficient for coefficient, _ in form.terms))))
-    if bits > MAX_BITS:
-        raise error_at(description, node.span, f"a constant here may have {bits:,} bits", _BITS_HINT)
+    most = max(map(bits, (form.constant, *(coefficient for coefficient, _ in form.terms))))
+    if most > MAX_BITS:
+        raise error_at(description, node.span, f"a constant here may have {most:,} bits", _BITS_HINT)
     if (size := nodes(form)) > MAX_INDEX_NODES:
         reason = f"the bounds of this index take {size:,} operations"
         raise error_at(description, node.span, reason, f"the limit is {MAX_INDEX_NODES:,}; {_NESTING_HINT}")
     return form
 
 
-def _bits(number: sympy.Expr) -> int:
-    """Return the most bits that a constant may have, with 64 for each extent."""
-    match number:
-        case sympy.Integer():
-            return int(number).bit_length()
-        case sympy.Symbol():
-            return _EXTENT_BITS
-        case sympy.Mul(args=factors):
-            return sum(map(_bits, factors))
-        case sympy.Pow(args=(base, power)):
-            return _bits(base) * int(power)
-        case sympy.Add(args=parts):
-            return max(map(_bits, parts)) + len(parts).bit_length()
-        case _:
-            return max(map(_bits, number.args))
-
-
-def _divisor(description: ast.Description, node: ast.Expression, divisor: sympy.Expr) -> sympy.Expr:
+def _divisor(description: ast.Description, node: ast.Expression, divisor: Formula) -> Formula:
     """Return the divisor. If its sign depends on shapes, it is positive, which binding checks."""
-    if divisor == 0:
+    if divisor is ZERO:
         raise error_at(description, node.span, "division by zero")
     return divisor
 
 
-def _quotient(value: Affine, divisor: sympy.Expr) -> Affine:
+def _quotient(value: Affine, divisor: Formula) -> Affine:
     if sign(divisor).nonpositive:
         return _quotient(-value, -divisor)
-    if divisor == 1:
+    if divisor is ONE:
         return value
     if not value.terms:
         return Affine(floor_quotient(value.constant, divisor))
-    return Affine(sympy.S.Zero, ((sympy.S.One, Quotient(value, divisor)),))
+    return Affine(ZERO, ((ONE, Quotient(value, divisor)),))
 
 
-def _remainder(value: Affine, divisor: sympy.Expr) -> Affine:
+def _remainder(value: Affine, divisor: Formula) -> Affine:
     if sign(divisor).nonpositive:
         return -_remainder(-value, -divisor)
-    if divisor == 1:
-        return Affine(sympy.S.Zero)
+    if divisor is ONE:
+        return Affine(ZERO)
     if not value.terms:
         return Affine(value.constant - divisor * floor_quotient(value.constant, divisor))
-    return Affine(sympy.S.Zero, ((sympy.S.One, Remainder(value, divisor)),))
+    return Affine(ZERO, ((ONE, Remainder(value, divisor)),))
 
 
 def _minimum(left: Affine, right: Affine) -> Affine:
     if left.terms or right.terms:
-        return Affine(sympy.S.Zero, ((sympy.S.One, Minimum(left, right)),))
+        return Affine(ZERO, ((ONE, Minimum(left, right)),))
     return Affine(least(left.constant, right.constant))
 
 
 def _absolute(value: Affine) -> Affine:
     if value.terms:
-        return Affine(sympy.S.Zero, ((sympy.S.One, Absolute(value)),))
+        return Affine(ZERO, ((ONE, Absolute(value)),))
     return Affine(greatest(value.constant, -value.constant))

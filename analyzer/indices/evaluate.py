@@ -1,22 +1,21 @@
-"""Turn sympy expressions once into integer arithmetic that is cheap to run thousands of times.
+"""Turn formulas once into integer arithmetic that is cheap to run thousands of times.
 
-Expressions that are linear in the symbols become rows of an integer matrix. All others become steps of a
+Formulas that are linear in the symbols become rows of an integer matrix. All others become steps of a
 small register program. Both run on Python integers (exact, for binding) and on int64 arrays (for many boxes).
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 import numpy.typing as npt
-import sympy
 
-from .constants import FloorQuotient
+from .formula import Atom, Factors, FloorQuotient, Formula, Greatest, Group, Least, Symbol
 
 MAX_MAGNITUDE = 2**62
 Integers = npt.NDArray[np.int64]
@@ -132,55 +131,74 @@ class Bulk:
         return rows
 
 
-def compile_integers(expressions: Sequence[sympy.Expr], symbols: Sequence[sympy.Symbol]) -> IntegerProgram:
-    """Compile expressions made of integers, symbols, sums, products, floor quotients, Max and Min."""
+def compile_integers(formulas: Sequence[Formula], symbols: Sequence[Formula]) -> IntegerProgram:
+    """Compile formulas of these symbols."""
     builder = _Builder(symbols)
-    rows = tuple(builder.row(expression) for expression in expressions)
+    rows = tuple(builder.row(formula) for formula in formulas)
     return IntegerProgram(len(symbols), rows, tuple(builder.steps))
 
 
-class _Builder:
-    """Assigns registers; equal subexpressions share one."""
+def value_at(formula: Formula, values: Mapping[Formula, int]) -> int:
+    """Return a formula for these values of its symbols."""
+    if formula.value is not None:
+        return formula.value
+    return compile_integers((formula,), tuple(values)).integers(tuple(values.values()))[0]
 
-    def __init__(self, symbols: Sequence[sympy.Symbol]) -> None:
-        self.registers: dict[sympy.Expr, int] = {symbol: position for position, symbol in enumerate(symbols)}
+
+class _Builder:
+    """Assigns registers; equal parts share one."""
+
+    def __init__(self, symbols: Sequence[Formula]) -> None:
+        self.registers: dict[Formula | Factors | Atom | int, int] = {}
+        for position, symbol in enumerate(symbols):
+            assert symbol.atom is not None
+            self.registers[symbol.atom] = position
         self.first_step = len(symbols)
         self.steps: list[RegisterStep] = []
 
-    def row(self, expression: sympy.Expr) -> Linear | int:
-        constant, terms = 0, []
-        for part in sympy.Add.make_args(expression):
-            coefficient, rest = part.as_coeff_Mul()
-            if not coefficient.is_Integer or not (rest.is_Symbol or rest == 1):
-                return self.register(expression)
-            if rest.is_Symbol:
-                terms.append((self.registers[rest], int(coefficient)))
-            else:
-                constant += int(coefficient)
-        return Linear(constant, tuple(sorted(terms)))
+    def row(self, formula: Formula) -> Linear | int:
+        terms = []
+        for coefficient, factors in formula.terms:
+            match factors:
+                case (Symbol() as symbol,):
+                    terms.append((self.registers[symbol], coefficient))
+                case _:
+                    return self.register(formula)
+        return Linear(formula.constant, tuple(sorted(terms)))
 
-    def register(self, expression: sympy.Expr) -> int:
-        known = self.registers.get(expression)
+    def register(self, part: Formula | Factors | Atom | int) -> int:
+        known = self.registers.get(part)
         if known is None:
-            known = self.registers[expression] = self._emit(expression)
+            known = self.registers[part] = self._emit(part)
         return known
 
-    def _emit(self, expression: sympy.Expr) -> int:
-        if expression.is_Integer:
-            return self._append(RegisterStep(None, int(expression)))
-        if isinstance(expression, FloorQuotient):
-            value, divisor = map(self.register, expression.args)
-            return self._append(RegisterStep(_floor_divide, value, divisor))
-        if isinstance(expression, sympy.Pow):
-            base, power = expression.args
-            return self._chain(operator.mul, [self.register(base)] * int(power))
-        functions: dict[type, Callable[[Value, Value], Value]] = {
-            sympy.Add: operator.add,
-            sympy.Mul: operator.mul,
-            sympy.Max: _maximum,
-            sympy.Min: _minimum,
-        }
-        return self._chain(functions[expression.func], [self.register(part) for part in expression.args])
+    def _emit(self, part: Formula | Factors | Atom | int) -> int:
+        match part:
+            case int():
+                return self._append(RegisterStep(None, part))
+            case Formula(constant, terms):
+                parts = [self._product(number, factors) for number, factors in terms]
+                if constant or not parts:
+                    parts.append(self.register(constant))
+                return self._chain(operator.add, parts)
+            case tuple():
+                return self._chain(operator.mul, [self.register(atom) for atom in part])
+            case FloorQuotient(value=value, divisor=divisor):
+                return self._append(RegisterStep(_floor_divide, self.register(value), self.register(divisor)))
+            case Greatest(values=values):
+                return self._chain(_maximum, [self.register(each) for each in values])
+            case Least(values=values):
+                return self._chain(_minimum, [self.register(each) for each in values])
+            case Group(value=value):
+                return self.register(value)
+            case Symbol(name=name):
+                raise AssertionError(f"a formula to compile has {name}, which is not among its symbols")
+            case _:
+                assert_never(part)
+
+    def _product(self, number: int, factors: Factors) -> int:
+        product = self.register(factors)
+        return product if number == 1 else self._chain(operator.mul, [self.register(number), product])
 
     def _chain(self, function: Callable[[Value, Value], Value], registers: list[int]) -> int:
         first, *others = registers

@@ -2,7 +2,7 @@
 
 Figure 4 of the paper does not swap bounds under a negative factor or a subtraction. Here every rule
 looks at signs, floor quotients use that floor is monotone, and the constants of both bounds are
-independent. Bounds are sympy expressions over the ends of index variables and the extents of tensors.
+independent. Bounds are formulas of the ends of index variables and the extents of tensors.
 """
 
 from __future__ import annotations
@@ -11,8 +11,6 @@ from collections.abc import Callable
 from functools import cache
 from math import gcd
 from typing import NamedTuple, assert_never
-
-import sympy
 
 from .affine import (
     Absolute,
@@ -23,35 +21,36 @@ from .affine import (
     Quotient,
     Remainder,
 )
-from .constants import floor_quotient, greatest, least, sign
+from .formula import ONE, ZERO, Formula, floor_quotient, greatest, integer, least, symbol, total
+from .measures import sign
 
 
 class Interval(NamedTuple):
     """First and last value, both inclusive."""
 
-    first: sympy.Expr
-    last: sympy.Expr
+    first: Formula
+    last: Formula
 
 
 Ends = Callable[[str], Interval]
 
 
 @cache
-def lower_symbol(variable: str) -> sympy.Symbol:
+def lower_symbol(variable: str) -> Formula:
     """Return the lower end of an index variable's half-open interval."""
-    return sympy.Symbol(f"{variable}.lower", integer=True)
+    return symbol(f"{variable}.lower")
 
 
 @cache
-def upper_symbol(variable: str) -> sympy.Symbol:
+def upper_symbol(variable: str) -> Formula:
     """Return the upper end of an index variable's half-open interval."""
-    return sympy.Symbol(f"{variable}.upper", integer=True)
+    return symbol(f"{variable}.upper")
 
 
 @cache
-def value_symbol(variable: str) -> sympy.Symbol:
+def value_symbol(variable: str) -> Formula:
     """Return one value of an index variable."""
-    return sympy.Symbol(f"{variable}.value", integer=True)
+    return symbol(f"{variable}.value")
 
 
 def box_ends(variable: str) -> Interval:
@@ -70,7 +69,7 @@ def bounds(form: Affine, ends: Ends = box_ends) -> Interval:
         term = scaled(coefficient, _atom_bounds(atom, ends))
         first.append(term.first)
         last.append(term.last)
-    return Interval(sympy.Add(*first), sympy.Add(*last))
+    return Interval(total(first), total(last))
 
 
 def _atom_bounds(atom: Atom, ends: Ends) -> Interval:
@@ -87,14 +86,12 @@ def _atom_bounds(atom: Atom, ends: Ends) -> Interval:
             return Interval(least(one.first, other.first), least(one.last, other.last))
         case Absolute(value):
             inner = bounds(value, ends)
-            return Interval(
-                greatest(sympy.S.Zero, inner.first, -inner.last), greatest(inner.last, -inner.first)
-            )
+            return Interval(greatest(ZERO, inner.first, -inner.last), greatest(inner.last, -inner.first))
         case _:
             assert_never(atom)
 
 
-def scaled(coefficient: sympy.Expr, interval: Interval) -> Interval:
+def scaled(coefficient: Formula, interval: Interval) -> Interval:
     """Return the interval times a constant, whose sign may depend on shapes."""
     first, last = coefficient * interval.first, coefficient * interval.last
     if sign(coefficient).nonnegative:
@@ -104,16 +101,16 @@ def scaled(coefficient: sympy.Expr, interval: Interval) -> Interval:
     return Interval(least(first, last), greatest(first, last))
 
 
-def _remainder(value: Affine, divisor: sympy.Expr, inner: Interval) -> Interval:
+def _remainder(value: Affine, divisor: Formula, inner: Interval) -> Interval:
     """Return remainders: exactly within one period of the divisor, else all that the value's
     steps can hit.
     """
     low, high = floor_quotient(inner.first, divisor), floor_quotient(inner.last, divisor)
-    wraps = least(sympy.S.One, high - low)
-    smallest, largest = sympy.S.Zero, divisor - 1
-    step = gcd(_step(value), int(divisor)) if divisor.is_Integer else 1
-    if step > 1 and value.constant.is_Integer:
-        smallest = sympy.Integer(int(value.constant) % step)
+    wraps = least(ONE, high - low)
+    smallest, largest = ZERO, divisor - 1
+    step = 1 if divisor.value is None else gcd(_step(value), divisor.value)
+    if step > 1 and value.constant.value is not None:
+        smallest = integer(value.constant.value % step)
         largest = divisor - step + smallest
     first, last = inner.first - divisor * low, inner.last - divisor * high
     return Interval(first + wraps * (smallest - first), last + wraps * (largest - last))
@@ -121,6 +118,5 @@ def _remainder(value: Affine, divisor: sympy.Expr, inner: Interval) -> Interval:
 
 def _step(form: Affine) -> int:
     """Return the greatest common divisor of the coefficients; 1 if one of them depends on shapes."""
-    if not all(coefficient.is_Integer for coefficient, _ in form.terms):
-        return 1
-    return gcd(*(int(coefficient) for coefficient, _ in form.terms))
+    numbers = [coefficient.value for coefficient, _ in form.terms]
+    return gcd(*(1 if number is None else number for number in numbers))

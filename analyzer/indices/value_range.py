@@ -8,7 +8,6 @@ from math import prod
 from typing import assert_never
 
 import numpy as np
-import sympy
 
 from .affine import (
     Absolute,
@@ -20,8 +19,8 @@ from .affine import (
     extent_symbol,
     variables_of,
 )
-from .constants import floor_quotient, greatest, least
 from .evaluate import IntegerProgram, compile_integers
+from .formula import ZERO, Formula, floor_quotient, greatest, integer, least, total
 from .intervals import Interval, bounds, value_symbol
 from .region import Interval as Range
 from .region import Shape
@@ -41,7 +40,7 @@ def value_range(form: Affine, extents: Mapping[str, int], shapes: Mapping[str, S
     trailing = tuple(extent_symbol(tensor, axis) for tensor, axis in axes)
     trials = prod(extents[name] for name in variables)
     if trials > MAX_TRIALS:
-        interval = bounds(form, lambda name: Interval(sympy.S.Zero, sympy.Integer(extents[name] - 1)))
+        interval = bounds(form, lambda name: Interval(ZERO, integer(extents[name] - 1)))
         first, last = compile_integers(interval, trailing).integers(constants)
         return first, last + 1
     program = values_of((form,), variables, trailing)
@@ -52,15 +51,15 @@ def value_range(form: Affine, extents: Mapping[str, int], shapes: Mapping[str, S
 
 @cache
 def values_of(
-    forms: tuple[Affine, ...], variables: tuple[str, ...], symbols: tuple[sympy.Symbol, ...]
+    forms: tuple[Affine, ...], variables: tuple[str, ...], symbols: tuple[Formula, ...]
 ) -> IntegerProgram:
     """Return a program for indices. Its symbols are the values of the variables, then the `symbols`."""
     values = {name: value_symbol(name) for name in variables}
     return compile_integers([expression(form, values) for form in forms], [*values.values(), *symbols])
 
 
-def expression(form: Affine, symbols: Mapping[str, sympy.Symbol]) -> sympy.Expr:
-    """Return a normal form as an expression in one symbol for each index variable."""
+def expression(form: Affine, symbols: Mapping[str, Formula]) -> Formula:
+    """Return a normal form as a formula of one symbol for each index variable."""
     parts = [form.constant]
     for coefficient, atom in form.terms:
         match atom:
@@ -78,4 +77,4 @@ def expression(form: Affine, symbols: Mapping[str, sympy.Symbol]) -> sympy.Expr:
                 parts.append(coefficient * greatest(inner, -inner))
             case _:
                 assert_never(atom)
-    return sympy.Add(*parts)
+    return total(parts)

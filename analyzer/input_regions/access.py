@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 from ...tdl import ast
 from ...tdl.traverse import Node, children, reads_elements, walk
-from ..indices.affine import Affine, Index, constant, nodes, normal_form, tree_size, variables_of
+from ..indices.affine import Affine, Index, constant, nodes, normal_form, variables_of
+from ..indices.measures import tree_size
 from ..source_errors import error_at
 
 MAX_NODES = 16_000

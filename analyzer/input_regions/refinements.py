@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
-import sympy
-
 from ...support.connected_groups import linked
 from ..indices.affine import (
     Absolute,
@@ -24,12 +22,14 @@ from ..indices.affine import (
     inside,
     variables_of,
 )
+from ..indices.evaluate import value_at
+from ..indices.formula import Formula
 from ..indices.value_range import values_of
 from .access import Access
 from .enumerated_bounds import Trial
 from .padded_strides import Edge
 
-Number = Callable[[sympy.Expr], int]
+Number = Callable[[Formula], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +56,15 @@ def suspects(accesses: Sequence[Access]) -> tuple[Suspect, ...]:
 def refinements(
     suspicious: Sequence[Suspect],
     variables: Sequence[str],
-    symbols: tuple[sympy.Symbol, ...],
+    symbols: tuple[Formula, ...],
     extents: Sequence[int],
 ) -> Iterator[Edge | Trial]:
     """Yield how to find the exact bounds of suspects, for the extents that `symbols` stand for."""
     places = {name: position for position, name in enumerate(variables)}
     known = dict(zip(symbols, extents, strict=True))
 
-    def number(value: sympy.Expr) -> int:
-        return int(value) if value.is_Integer else int(value.subs(known))
+    def number(value: Formula) -> int:
+        return value_at(value, known)
 
     for suspect in suspicious:
         for axes in _groups(suspect.access):
@@ -79,7 +79,7 @@ def _refined(
     forms: tuple[Affine, ...],
     columns: tuple[int, ...],
     places: Mapping[str, int],
-    symbols: tuple[sympy.Symbol, ...],
+    symbols: tuple[Formula, ...],
     extents: Sequence[int],
     number: Number,
 ) -> Iterator[Edge | Trial]:
@@ -153,8 +153,8 @@ def _steps(form: Affine, places: Mapping[str, int], number: Number) -> list[tupl
 def _may_step(form: Affine) -> bool:
     """Return whether neighbouring values of an index may be apart for some shapes."""
     return any(
-        not coefficient.is_Integer
-        or abs(int(coefficient)) > 1
+        coefficient.value is None
+        or abs(coefficient.value) > 1
         or isinstance(atom, Remainder)
         or any(map(_may_step, inside(atom)))
         for coefficient, atom in form.terms

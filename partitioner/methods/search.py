@@ -19,6 +19,7 @@ from ..layouts.step_split import Layout, check_strategies
 from ..plans.compose import compose
 from ..plans.plan import Plan, require_graph, require_workers
 from ..plans.plan_record import TransferSeconds
+from ..plans.space import Space
 from ..plans.unproven import unbounded
 from ..plans.written_plan import WrittenPlan
 from ..problem.classes import build_problem
@@ -63,6 +64,9 @@ AUTODIST = "methods/autodist.md"
 
 SMALL = 512
 """The most operations times workers for which `exact` takes seconds."""
+
+FIRST = "wu-2016", "ps", "ps-load-balancing", "one-weird-trick", "recursive"
+"""The methods of which searches start first: they take little time, and each is good for some graphs."""
 
 for _method in (
     Method(
@@ -202,15 +206,28 @@ def _inside_memory(settings: SearchSettings) -> Callable[[], Plan] | None:
 def _quick_plans(graph: Graph, workers: int, settings: SearchSettings) -> Iterator[Plan]:
     """Yield the plans of the methods that take seconds, of those that can make one.
 
-    Methods that take prices minimise bytes, and then the time of steps. For small graphs, those among them
-    that take long for others are quick as well.
+    Methods that take prices minimise the time of steps, and then bytes. For small graphs, those among them
+    that take long for others are quick as well. Those of `FIRST` come first, then other methods that make a
+    whole plan, then those that choose a mesh for it, and then those that search.
     """
     small = len(graph.operations) * workers <= SMALL
-    for method in every_method().values():
+    problems: dict[tuple[str, Space], Problem] = {}
+
+    def prepare(others: SearchSettings) -> Prepared:
+        key = others.objective, others.space()
+        if key not in problems:
+            problems[key], _ = prepared(graph, workers, others)
+        return problems[key], others.chosen_method()
+
+    def delay(method: Method) -> tuple[int, bool, bool]:
+        early = FIRST.index(method.name) if method.name in FIRST else len(FIRST)
+        return early, not method.composes, method.takes_mesh
+
+    for method in sorted(every_method().values(), key=delay):
         slow = method.slow and not (small and method.takes_prices)
         if slow or method.simulates or method.takes_layouts:
             continue
-        for objective in ("bytes", "step-time") if method.takes_prices else ("bytes",):
+        for objective in ("step-time", "bytes") if method.takes_prices else ("bytes",):
             machine = None if objective == "bytes" else settings.machine
             others = SearchSettings(
                 method,
@@ -221,7 +238,7 @@ def _quick_plans(graph: Graph, workers: int, settings: SearchSettings) -> Iterat
                 feed=settings.feed,
             )
             try:
-                yield find_plan(graph, workers, others)
+                yield find_plan(graph, workers, others, partial(prepare, others))
             except PlanError:
                 continue
 

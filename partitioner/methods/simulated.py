@@ -21,20 +21,20 @@ class SearchProgress:
     """The simulated time of an iteration of the best plan so far."""
 
     chain: int
-    """The number of the chain that runs, from 1 on."""
+    """The number of the chain that runs, from 1 on; 0 as long as starts are planned."""
 
     chains: int
-    """The number of chains."""
+    """The number of chains; 0 as long as starts are planned."""
 
     proposals: int
     """The proposals of all chains so far."""
 
     per_second: float
-    """The proposals per second."""
+    """The proposals per second of all chains so far."""
 
 
 Watch = Callable[[SearchProgress], None]
-"""Called with the progress, at most ten times a second."""
+"""Called with the progress, whenever a better plan is found, and otherwise at most ten times a second."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,7 @@ from itertools import accumulate
 import numpy as np
 import numpy.typing as npt
 
-from ...analyzer.bind.bound import Bound
-from ...analyzer.bind.elements_touched import ITEM_BYTES
+from ...analyzer.bind.bound import ITEM_BYTES, Bound
 from ...analyzer.indices.region import Boxes, Shape, volume
 from ...machines.machine import Machine
 from ..costs.box_counts import communication, fetched_elements, overlap

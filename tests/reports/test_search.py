@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from io import StringIO
 
 import pytest
@@ -9,7 +10,8 @@ from rich.console import Console
 
 from tofu import models
 from tofu.partitioner import partition
-from tofu.reports.search import BoundsLine, format_picoseconds
+from tofu.partitioner.methods.simulated import SearchProgress
+from tofu.reports.search import BoundsLine, SearchLine, format_picoseconds
 
 
 def test_lines_where_the_gap_has_closed_noticeably():
@@ -59,6 +61,24 @@ def test_without_bounds_a_terminal_shows_what_is_done():
     with BoundsLine(console, what="searching by refine"):
         pass
     assert "searching by refine" in console.file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("progress", "text"),
+    [
+        (SearchProgress(0.0125, 0, 0, 0, 0.0), "best plan 12.50 ms, planning starts"),
+        (
+            SearchProgress(0.0125, 2, 5, 40, 8.0),
+            "best plan 12.50 ms, chain 2 of 5, 40 proposals, 8 per second",
+        ),
+    ],
+)
+def test_a_random_search_says_whether_it_plans_starts_or_runs_chains(progress, text):
+    console = Console(file=_Terminal(), force_terminal=True, width=100)
+    with SearchLine(console) as line:
+        line(progress)
+        time.sleep(0.2)
+    assert text in console.file.getvalue()
 
 
 def test_a_search_reports_bounds_that_close():

@@ -4,10 +4,12 @@
     cost           the simulated time of an iteration
     moves          those of `moves`, within a chain; those of `rewrites`, of whole plans, between chains
     starts         the plans of the methods that take seconds, for small graphs with `exact`; ParDNN's
-                   placement, experts' strategies, a random strategy. The `REWRITTEN` fastest are rewritten
+                   placement, experts' strategies, a random strategy. Each is rewritten at once if it is one
+                   of the `REWRITTEN` fastest so far
     chains         from each of the `STARTS` fastest starts; then `RESTARTS` from the best so far. The plan
                    of a chain is rewritten if it is the best so far
     temperature    falls geometrically, from that of the setting to 1 / `COOLED` of it
+    stop           if the seconds are spent, starts after the first and chains are left out
 
 Sums of the forward pass are split as well. Guarantees: the plan fits the memory, and is not slower than the
 fastest start that fits. Implemented in: `anneal`.
@@ -15,9 +17,11 @@ fastest start that fits. Implemented in: `anneal`.
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
+from functools import cached_property
 from random import Random
 
 from ....errors import PlanError
@@ -27,10 +31,11 @@ from ...layouts.step_split import prime_factors
 from ...plans.compose import compose
 from ...plans.plan import Plan
 from ...plans.recounted import with_stops
+from ..budget import Budget
 from ..flexflow.chains import Chains
 from ..flexflow.configurations import Drawable, drawables
 from ..flexflow.experts import candidates
-from ..flexflow.soap import find_soap
+from ..flexflow.soap import Soap, find_soap
 from ..flexflow.strategy import Strategies
 from ..flexflow.walk import State, StrategyWalk
 from ..pardnn.search import pardnn
@@ -61,38 +66,54 @@ class _Annealing:
 
     def __init__(self, asked: SimulatedSearch) -> None:
         self.asked = asked
-        self.soap = find_soap(asked.graph, asked.workers, sums=True)
-        self.drawn: list[Drawable] = drawables(self.soap.decisions, asked.workers)
-        self.strategies = Strategies(self.soap, asked.space)
-        self.neighbours = Neighbours(self.soap)
+        self.budget = Budget(asked.sampling, asked.watch)
         self.times: TaskTimes = task_times(asked.graph, asked.machine, asked.workers)
-        self.windows = DecisionWindows(
-            self.strategies, self.drawn, self.neighbours, asked.machine, self.times
-        )
         self.rewrites = Rewrites(asked, self.times)
         self.counts = KnownCounts(prime_factors(asked.workers))
         self.least_excess = 0
         """By how many bytes the lightest start that does not fit exceeds the memory."""
 
+    @cached_property
+    def soap(self) -> Soap:
+        """Return the SOAP space, which most starts do not need."""
+        return find_soap(self.asked.graph, self.asked.workers, sums=True)
+
+    @cached_property
+    def drawn(self) -> list[Drawable]:
+        """Return the configurations of each decision."""
+        return drawables(self.soap.decisions, self.asked.workers)
+
+    @cached_property
+    def strategies(self) -> Strategies:
+        """Return the strategies of the space."""
+        return Strategies(self.soap, self.asked.space)
+
+    @cached_property
+    def neighbours(self) -> Neighbours:
+        """Return which decisions touch the same tensors."""
+        return Neighbours(self.soap)
+
+    @cached_property
+    def windows(self) -> DecisionWindows:
+        """Return the windows of decisions that are solved together."""
+        return DecisionWindows(self.strategies, self.drawn, self.neighbours, self.asked.machine, self.times)
+
     def run(self) -> Plan:
         """Return the best plan."""
-        starts = sorted(self._starts(), key=lambda each: each.nanoseconds)
-        if not starts:
-            raise PlanError(
-                "no plan was found that fits the memory of each worker: the lightest start of 'anneal' needs "
-                f"{self.least_excess:,} bytes more; allow more (--memory), or use more workers"
-            )
-        starts[:REWRITTEN] = [self.rewrites.best(each) for each in starts[:REWRITTEN]]
-        starts.sort(key=lambda each: each.nanoseconds)
-        sampling = self.asked.sampling
-        chains = Chains(min(len(starts), STARTS) + RESTARTS + 1, sampling, self.asked.watch)
+        starts = self._starts()
+        sampling, first = self.asked.sampling, starts[:STARTS]
+        chains = Chains(len(first) + RESTARTS + 1, self.budget)
         best = starts[0]
-        for number in range(min(len(starts), STARTS) + RESTARTS):
-            start = starts[number] if number < min(len(starts), STARTS) else best
-            found = self.rewrites.scheduled(self._chain(chains, start, Random(f"{sampling.seed} {number}")))
+        for number in range(len(first) + RESTARTS):
+            if self.budget.spent:
+                break
+            start = first[number] if number < len(first) else best
+            found = self._chain(chains, start, Random(f"{sampling.seed} {number}"))
             if found.nanoseconds < best.nanoseconds:
-                best = self.rewrites.best(found)
-        best = self._chain(chains, best, Random(f"{sampling.seed} bytes"), fewer_bytes=True)
+                best = self.rewrites.scheduled(self._rewritten(found))
+        if not self.budget.spent:
+            lighter = self._chain(chains, best, Random(f"{sampling.seed} bytes"), fewer_bytes=True)
+            best = min((best, lighter), key=lambda each: each.plan.cost_bytes)
         simulated = self.rewrites.simulated(best.plan)
         return replace(
             best.plan,
@@ -102,15 +123,40 @@ class _Annealing:
             step_bound_seconds=simulated.bound_seconds,
         )
 
-    def _starts(self) -> Iterator[Timed]:
+    def _starts(self) -> list[Timed]:
+        """Return the starts, the fastest one first.
+
+        Raises PlanError if none fits the memory.
+        """
+        found: list[Timed] = []
+        rewritten: dict[int, Timed] = {}
+        for start in self._planned():
+            insort(found, start, key=_time)
+            if any(start is each for each in found[:REWRITTEN]):
+                rewritten[start.nanoseconds] = self._rewritten(start)
+            if self.budget.spent:
+                break
+        if not found:
+            raise PlanError(
+                "no plan was found that fits the memory of each worker: the lightest start of 'anneal' needs "
+                f"{self.least_excess:,} bytes more; allow more (--memory), or use more workers"
+            )
+        return sorted([rewritten.get(each.nanoseconds, each) for each in found], key=_time)
+
+    def _rewritten(self, found: Timed) -> Timed:
+        found = self.rewrites.best(found)
+        self.budget.show(found.nanoseconds)
+        return found
+
+    def _planned(self) -> Iterator[Timed]:
         """Yield the plans that fit, each with its time. Equal times count once."""
-        draw = Random(f"{self.asked.sampling.seed} first")
-        random = tuple(each.draw(draw) for each in self.drawn)
         seen: set[int] = set()
         for plan in self.asked.plans():
             yield from self._start(plan, seen)
         with suppress(PlanError):
             yield from self._start(pardnn(self.asked), seen)
+        draw = Random(f"{self.asked.sampling.seed} first")
+        random = tuple(each.draw(draw) for each in self.drawn)
         for strategy in (*candidates(self.strategies).values(), random):
             yield from self._start(self.strategies.plan(strategy), seen)
 
@@ -123,6 +169,7 @@ class _Annealing:
             self.least_excess = min(excess, self.least_excess or excess)
         else:
             seen.add(time)
+            self.budget.show(time)
             yield Timed(time, plan)
 
     def _chain(self, chains: Chains, start: Timed, draw: Random, *, fewer_bytes: bool = False) -> Timed:
@@ -178,3 +225,7 @@ class _Annealing:
             counts=self.counts,
         )
         return with_stops(graph, found, plan, self.counts)
+
+
+def _time(each: Timed) -> int:
+    return each.nanoseconds

@@ -7,14 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
-from ...plans.sampling import Sampling
-from ..simulated import SearchProgress, Watch
+from ..budget import Budget
 from .metropolis import metropolis
 from .walk import State, StrategyWalk
-
-_NANOSECONDS = 1_000_000_000
-_OFTEN = 0.1
-"""The seconds between two reports of the progress."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,16 +24,18 @@ class Visited:
 
 
 class Chains:
-    """Chains that run one after the other, within one budget of seconds."""
+    """Chains that run one after the other, and share the seconds that are left evenly."""
 
-    def __init__(self, count: int, sampling: Sampling, watch: Watch | None) -> None:
+    def __init__(self, count: int, budget: Budget) -> None:
         self._count = count
-        self._sampling = sampling
-        self._watch = watch
-        self._start = self._shown = time.perf_counter()
+        self._budget = budget
+        self._start = time.perf_counter()
         self._proposals = 0
         self._chain = 0
-        self._best = 0
+
+    def leave_out(self) -> None:
+        """Count one chain less."""
+        self._count -= 1
 
     def run(
         self,
@@ -54,9 +51,10 @@ class Chains:
         """
         begin = now = better_then = time.perf_counter()
         self._chain += 1
-        limit, most = self._seconds(begin), self._sampling.most
+        limit, most = self._seconds(), self._budget.sampling.most
         found, better_at, number = [Visited(walk.cost, tuple(walk.strategy))], 0, 0
-        beta = self._sampling.beta / max(walk.cost, 1)
+        beta = self._budget.sampling.beta / max(walk.cost, 1)
+        self._show(walk.cost if nanoseconds is None else nanoseconds)
 
         def part() -> float:
             of_time = 0.0 if limit is None else (now - begin) / limit
@@ -78,20 +76,11 @@ class Chains:
                 break
         return found
 
-    def _seconds(self, now: float) -> float | None:
+    def _seconds(self) -> float | None:
         """Return an even share of the seconds that are left; None without a limit."""
-        if self._sampling.seconds is None:
-            return None
-        left = self._start + self._sampling.seconds - now
-        return max(left, 1e-9) / max(self._count - self._chain + 1, 1)
+        left = self._budget.left
+        return None if left is None else max(left, 1e-9) / max(self._count - self._chain + 1, 1)
 
     def _show(self, best: int) -> None:
-        self._best = min(self._best or best, best)
-        if self._watch is None:
-            return
-        now = time.perf_counter()
-        if now - self._shown < _OFTEN:
-            return
-        self._shown = now
-        seconds, per_second = self._best / _NANOSECONDS, self._proposals / (now - self._start)
-        self._watch(SearchProgress(seconds, self._chain, self._count, self._proposals, per_second))
+        per_second = self._proposals / (time.perf_counter() - self._start)
+        self._budget.show(best, self._chain, self._count, self._proposals, per_second)

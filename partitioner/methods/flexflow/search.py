@@ -16,20 +16,23 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
+from ....errors import PlanError
 from ....simulator.block_cache import BlockCache
 from ....simulator.times import task_times
 from ...plans.plan import Plan
+from ..budget import Budget
 from ..simulated import SimulatedSearch
 from .chains import Chains, Visited
 from .configurations import drawables
-from .experts import candidates
+from .experts import EXPERTS
 from .soap import find_soap
-from .strategy import Strategies
+from .strategy import Strategies, Strategy
 from .walk import StrategyWalk, redraw, simulated
 
 
 def flexflow(asked: SimulatedSearch) -> Plan:
     """Return the fastest plan that a chain from each initial candidate visits."""
+    budget = Budget(asked.sampling, asked.watch)
     soap = find_soap(asked.graph, asked.workers)
     drawn = drawables(soap.decisions, asked.workers)
     strategies = Strategies(soap, asked.space)
@@ -37,13 +40,22 @@ def flexflow(asked: SimulatedSearch) -> Plan:
     cache = BlockCache(asked.graph, asked.machine, asked.workers, times)
     seed = asked.sampling.seed
     first = Random(f"{seed} first")
-    starts = [*candidates(strategies).values(), tuple(each.draw(first) for each in drawn)]
-    chains = Chains(len(starts), asked.sampling, asked.watch)
+
+    def random(strategies: Strategies) -> Strategy:
+        return tuple(each.draw(first) for each in drawn)
+
+    starts = (*EXPERTS.values(), random)
+    chains = Chains(len(starts), budget)
     found: list[Visited] = []
-    for number, start in enumerate(starts):
+    for begin in starts:
+        try:
+            start = begin(strategies)
+        except PlanError:
+            chains.leave_out()
+            continue
         simulation = simulated(strategies, start, asked.machine, cache)
         walk = StrategyWalk(simulation, strategies, start, redraw(drawn))
-        found.append(chains.run(walk, Random(f"{seed} {number}"))[-1])
+        found.append(chains.run(walk, Random(f"{seed} {len(found)}"))[-1])
     best = min(found, key=lambda each: each.cost)
     strategy = tuple(each for each in best.state if each is not None)
     final = simulated(strategies, strategy, asked.machine, cache)

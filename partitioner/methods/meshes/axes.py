@@ -83,6 +83,7 @@ class _Walk:
         self.problem = problem
         known: dict[Bound, Indexing] = {b: indexing(b) for b in dict.fromkeys(problem.operators)}
         self.indexing = [known[bound] for bound in problem.operators]
+        self._linear: dict[tuple[Bound, tuple[str, ...]], bool] = {}
         self.reads: list[list[Link]] = [[] for _ in problem.operators]
         self.makes: list[list[Link]] = [[] for _ in problem.operators]
         for link in problem.links:
@@ -246,7 +247,8 @@ class _Walk:
             of_tensor.setdefault(link.tensor, []).append(link.operator)
         removed = True
         while removed:
-            adding = {n for n in range(len(self.phases)) if self._adds(n, found, others)}
+            reading = {reader for tensor in found for reader in readers.get(tensor, ())}
+            adding = {n for n in reading if self._adds(n, found, others)}
             kept = {
                 tensor
                 for tensor in found
@@ -287,6 +289,12 @@ class _Walk:
             largest = max(prod(self.problem.shapes[tensor]) for tensor in tensors)
             if len({self.tensors[tensor].dtype for tensor in tensors}) > 1:
                 return False
-            if prod(bound.extents.values()) > largest or not bound.linear_in(names):
+            if prod(bound.extents.values()) > largest or not self._is_linear(bound, tuple(names)):
                 return False
         return True
+
+    def _is_linear(self, bound: Bound, names: tuple[str, ...]) -> bool:
+        key = bound, names
+        if key not in self._linear:
+            self._linear[key] = bound.linear_in(names)
+        return self._linear[key]

@@ -10,7 +10,8 @@ A dimension that no variable moves, though all of it is read, is looked up by va
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 
@@ -35,19 +36,29 @@ class Indexing:
     gathered: Pairs
     """The dimensions of inputs of which all is read, whatever the variables are."""
 
+    _known: dict[tuple[str, Use, bool], frozenset[int]] = field(
+        default_factory=dict, compare=False, repr=False
+    )
+    """The results of `dimensions`."""
+
     def dimensions(self, variable: str, use: Use, disjoint: bool = True) -> frozenset[int]:
         """Return the dimensions of a tensor that a variable splits, or moves."""
-        names = (use,) if isinstance(use, int) else use
-        pairs = (self.split if disjoint else self.moved).get(variable, frozenset())
-        return frozenset(dimension for name, dimension in pairs if name in names)
+        key = variable, use, disjoint
+        found = self._known.get(key)
+        if found is None:
+            names = (use,) if isinstance(use, int) else use
+            pairs = (self.split if disjoint else self.moved).get(variable, frozenset())
+            found = self._known[key] = frozenset(dimension for name, dimension in pairs if name in names)
+        return found
 
     def is_gathered(self, use: Use) -> bool:
         """Tell whether elements of a tensor are looked up by values."""
         return any(not isinstance(use, int) and name in use for name, _ in self.gathered)
 
 
+@lru_cache(maxsize=1024)
 def indexing(bound: Bound) -> Indexing:
-    """Compare the halves of every variable of an operator."""
+    """Compare the halves of every variable of an operator. Methods ask for those of one graph in turn."""
     variables = [v for v, extent in bound.extents.items() if extent > 1]
     boxes = np.repeat(bound.full_box[None], 2 * len(variables) + 1, axis=0)
     for number, variable in enumerate(variables):

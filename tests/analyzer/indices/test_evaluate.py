@@ -4,34 +4,36 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import sympy
 
-from tofu.analyzer.indices.constants import floor_quotient
-from tofu.analyzer.indices.evaluate import MAX_MAGNITUDE, Linear, compile_integers
+from tofu.analyzer.indices.evaluate import MAX_MAGNITUDE, Linear, compile_integers, value_at
+from tofu.analyzer.indices.formula import ZERO, Formula, floor_quotient, greatest, integer, least, symbol
+from tofu.analyzer.indices.symbolic import symbolic
 
-X, Y, N = sympy.symbols("x y n", integer=True)
+X, Y, N = symbol("x"), symbol("y"), symbol("n")
 
 
 @pytest.mark.parametrize(
     "expression",
     [
-        sympy.Integer(7),
+        integer(7),
         X,
         2 * X - 3 * Y + 5,
         X * N + Y,
-        floor_quotient(X + 3 * Y, sympy.Integer(4)) + 1,
+        floor_quotient(X + 3 * Y, integer(4)) + 1,
         floor_quotient(X, N) * N,
-        sympy.Max(X, Y, N),
-        sympy.Min(X, 2 * Y) - sympy.Max(0, X - N),
+        greatest(X, Y, N),
+        least(X, 2 * Y) - greatest(ZERO, X - N),
         (X + 1) ** 3,
         N**2 * X,
         -X,
     ],
 )
-def test_values(expression: sympy.Expr) -> None:
+def test_values(expression: Formula) -> None:
     program = compile_integers([expression, expression + X], [X, Y, N])
     settings = [(3, 4, 2), (0, 0, 1), (-5, 7, 3), (10, -2, 4)]
-    expected = [int(expression.subs(dict(zip((X, Y, N), at, strict=True)))) for at in settings]
+    names = [symbolic(each) for each in (X, Y, N)]
+    expected = [int(symbolic(expression).subs(dict(zip(names, at, strict=True)))) for at in settings]
+    assert [value_at(expression, dict(zip((X, Y, N), at, strict=True))) for at in settings] == expected
     assert [program.integers(at)[0] for at in settings] == expected
     assert [program.integers(at)[1] for at in settings] == [
         e + at[0] for e, at in zip(expected, settings, strict=True)
@@ -44,14 +46,14 @@ def test_values(expression: sympy.Expr) -> None:
 
 
 def test_linear_expressions_need_no_steps() -> None:
-    program = compile_integers([2 * X - N + 5, sympy.Integer(4)], [X, Y, N])
+    program = compile_integers([2 * X - N + 5, integer(4)], [X, Y, N])
     assert program.steps == ()
     assert program.rows == (Linear(5, ((0, 2), (2, -1))), Linear(4, ()))
     assert program.matrix.tolist() == [[2, 0], [0, 0], [-1, 0]]
 
 
 def test_equal_parts_are_computed_once() -> None:
-    quotient = floor_quotient(X + Y, sympy.Integer(3))
+    quotient = floor_quotient(X + Y, integer(3))
     once = compile_integers([quotient * N], [X, Y, N])
     twice = compile_integers([quotient * N, quotient * N, quotient], [X, Y, N])
     assert len(once.steps) == len(twice.steps)
@@ -77,7 +79,7 @@ def test_a_quotient_by_nothing_is_nothing() -> None:
         (floor_quotient(X * MAX_MAGNITUDE, N), 0, False),
     ],
 )
-def test_what_fits_into_64_bits(expression: sympy.Expr, value: int, fits: bool) -> None:
+def test_what_fits_into_64_bits(expression: Formula, value: int, fits: bool) -> None:
     assert compile_integers([expression], [X, N]).fits((value, 1)) is fits
 
 

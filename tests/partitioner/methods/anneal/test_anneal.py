@@ -16,6 +16,9 @@ from tofu.partitioner.methods.flexflow.configurations import drawables
 from tofu.partitioner.methods.flexflow.soap import find_soap
 from tofu.partitioner.methods.flexflow.strategy import Strategies
 from tofu.partitioner.methods.flexflow.walk import StrategyWalk, simulated
+from tofu.partitioner.methods.search import FIRST
+from tofu.partitioner.methods.simulated import SearchProgress
+from tofu.partitioner.plans.simulation import simulation
 from tofu.partitioner.plans.space import Space
 from tofu.simulator.times import task_times
 
@@ -144,3 +147,44 @@ def test_configurations_are_carried_to_neighbours_without_moving_a_byte() -> Non
         assert carried is not None
         assert (carried.degrees, carried.workers) == (configuration.degrees, configuration.workers)
         assert neighbours.carried(then, carried, first) == configuration
+
+
+def test_the_watch_is_told_of_starts_and_of_the_plan_that_is_returned() -> None:
+    seen: list[SearchProgress] = []
+    plan = tofu.partition(
+        graph_of("lenet"), 4, method="anneal", machine=MACHINE, proposals=30, watch=seen.append
+    )
+    assert [each.seconds for each in seen] == sorted((each.seconds for each in seen), reverse=True)
+    assert seen[-1].seconds == plan.step_seconds
+    starts = [each for each in seen if not each.chain]
+    assert starts
+    assert not any(each.chains or each.proposals for each in starts)
+    assert any(each.chain and each.proposals for each in seen)
+
+
+def test_seconds_limit_the_starts_as_well() -> None:
+    """A search without time has one start, the first that there is, made faster by moves of whole plans."""
+    graph, seen = graph_of("lenet"), list[SearchProgress]()
+    plan = tofu.partition(graph, 4, method="anneal", machine=MACHINE, seconds=1e-6, watch=seen.append)
+    assert len(seen) <= 2
+    assert not any(each.chain for each in seen)
+    assert seen[-1].seconds == plan.step_seconds
+    assert plan.sampling is not None
+    assert plan.sampling.seconds == 1e-6
+    with pytest.raises(PlanError):
+        tofu.partition(graph, 4, "wu-2016")
+    assert FIRST[:2] == ("wu-2016", "ps")
+    assert seen[0].seconds == simulation(graph, tofu.partition(graph, 4, "ps"), MACHINE).seconds
+
+
+def test_a_start_that_fits_is_looked_for_after_the_seconds() -> None:
+    """The first start does not fit 460,000 bytes, the workspace of kernels included."""
+    graph, seen = graph_of("mlp"), list[SearchProgress]()
+    free, kept = (
+        tofu.partition(
+            graph, 4, method="anneal", machine=MACHINE, seconds=1e-6, memory=memory, watch=seen.append
+        )
+        for memory in ("unlimited", 460_000)
+    )
+    assert tofu.partitioner.peak_bytes(graph, kept) < tofu.partitioner.peak_bytes(graph, free)
+    assert not any(each.chain for each in seen)
