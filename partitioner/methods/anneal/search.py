@@ -108,9 +108,9 @@ class _Annealing:
             if self.budget.spent:
                 break
             start = first[number] if number < len(first) else best
-            found = self._chain(chains, start, Random(f"{sampling.seed} {number}"))
+            found = self.rewrites.scheduled(self._chain(chains, start, Random(f"{sampling.seed} {number}")))
             if found.nanoseconds < best.nanoseconds:
-                best = self.rewrites.scheduled(self._rewritten(found))
+                best = self._rewritten(found)
         if not self.budget.spent:
             lighter = self._chain(chains, best, Random(f"{sampling.seed} bytes"), fewer_bytes=True)
             best = min((best, lighter), key=lambda each: each.plan.cost_bytes)

@@ -101,7 +101,7 @@ def test_moves_make_plans_that_verify_and_take_the_simulated_time(model: str) ->
     machine, neighbours = tofu.machines.load(MACHINE), Neighbours(soap)
     windows = DecisionWindows(strategies, drawn, neighbours, machine, task_times(graph, machine, workers))
     simulation = simulated(strategies, strategy, machine)
-    moves = Moves(soap, drawn, neighbours, windows, (), simulation)
+    moves = Moves(soap, drawn, neighbours, windows, (), simulation.deciding)
     walk = StrategyWalk(simulation, strategies, strategy, moves)
     for _ in range(120):
         walk.propose(draw)

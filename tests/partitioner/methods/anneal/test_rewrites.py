@@ -11,7 +11,8 @@ import pytest
 import tofu
 from tofu.models import recurrent
 from tofu.partitioner.methods.anneal.orders import orders
-from tofu.partitioner.methods.anneal.rewrites import Rewrites, Timed
+from tofu.partitioner.methods.anneal.rewrites import Orders, Rewrites, Timed
+from tofu.partitioner.methods.anneal.scheduled_orders import ROUNDS, scheduled_orders
 from tofu.partitioner.methods.simulated import SimulatedSearch
 from tofu.partitioner.methods.worker_memory import WorkerMemory
 from tofu.partitioner.plans.recounted import with_stops
@@ -55,12 +56,16 @@ def rewritten(graph: Any, machine: str, method: str, workers: int, keep: bool = 
 
 
 @pytest.mark.parametrize("model", OPTIONS)
-def test_orders_are_those_of_plans(model: str) -> None:
+@pytest.mark.parametrize(
+    ("others", "count", "different"), [(orders, 2, 2), (scheduled_orders, 2 * ROUNDS, 1)]
+)
+def test_orders_are_those_of_plans(model: str, others: Orders, count: int, different: int) -> None:
     graph = graph_of(model)
     plan = tofu.partition(graph, 4, "data-parallel")
     simulated = simulation(graph, plan, "p100-node")
-    found = list(orders(graph, simulated))
-    assert len(set(found)) == 2
+    found = list(others(graph, simulated))
+    assert len(found) == count
+    assert len(set(found)) >= different
     for order in found:
         tofu.verify(graph, replace(plan, written_order=order))
 
@@ -74,6 +79,20 @@ def test_layers_on_different_devices_overlap_in_another_order() -> None:
     tofu.verify(layers(), after.plan)
     lowered = tofu.lower(layers(), after.plan)
     assert tofu.simulate(lowered, "p100-node").nanoseconds == after.nanoseconds
+
+
+def test_list_schedules_order_layers_better() -> None:
+    graph = tofu.models.get("lstm", batch=256, layers=2, steps=8, hidden=1024).training_graph()
+    asked = search_of(graph, "k80-node", 4)
+    rewrites = Rewrites(asked, task_times(graph, asked.machine, 4))
+    plan = tofu.partition(graph, 4, "wu-2016")
+    found = rewrites.best(Timed(rewrites.nanoseconds(plan), plan))
+    listed = rewrites.scheduled(found)
+    assert listed.nanoseconds < found.nanoseconds
+    assert listed.plan.strategies == found.plan.strategies
+    lowered = tofu.lower(graph, listed.plan)
+    assert tofu.simulate(lowered, "k80-node").nanoseconds == listed.nanoseconds
+    assert rewrites.scheduled(listed).nanoseconds <= listed.nanoseconds
 
 
 def test_an_order_begins_with_the_longest_path() -> None:
