@@ -90,6 +90,7 @@ def partition(
     proposals: int | None = None,
     beta: float | None = None,
     seconds: float | None = None,
+    slower: float = 0.0,
     groups: str | None = None,
     merge: bool = False,
     watch: Watch | None = None,
@@ -111,9 +112,11 @@ def partition(
     `step-time` adds latency and computations; of the plan that is found and the one for `bytes`, the plan
     whose simulated iteration is shorter is returned. For both, the workers are split by the levels of the
     machine.
-    `seed`, `proposals`, `beta` and `seconds` are for `flexflow`, which draws at random: see `Sampling`.
-    It needs a machine and minimises `step_seconds`. With `seconds` another run may find another plan. `watch`
-    is called with its progress, whenever it finds a better plan and otherwise at most ten times a second.
+    `seed`, `proposals`, `beta` and `seconds` are for `flexflow` and `anneal`, which draw at random: see
+    `Sampling`. They need a machine and minimise `step_seconds`. With `slower`, such as 0.05, `anneal` may
+    return a plan that is up to so much slower than the fastest one and moves fewer bytes. With `seconds`
+    another run may find another plan. `watch` is called with their progress, whenever they find a better plan
+    and otherwise at most ten times a second.
     `groups` is for `place`: `2x4` places operations on 2 groups of 4 workers, which share each operation.
     Without it the best numbers are searched for.
     With `merge` a plan is searched as well for the graph in which operations that do the same to several
@@ -158,7 +161,7 @@ def partition(
         copy_activations=copy_activations,
         feed=feed,
         report=report,
-        sampling=Sampling(seed, proposals, Sampling().beta if beta is None else beta, seconds),
+        sampling=Sampling(seed, proposals, Sampling().beta if beta is None else beta, seconds, slower),
         watch=watch,
         groups=groups,
         merge=merge,

@@ -43,7 +43,7 @@ method_option = click.option(
 
 
 def sampling_options(command: Command) -> Command:
-    """`--seed`, `--proposals`, `--beta` and `--seconds` of methods that draw."""
+    """`--seed`, `--proposals`, `--beta`, `--seconds` and `--slower` of methods that draw."""
     for option in reversed(
         (
             click.option(
@@ -68,6 +68,14 @@ def sampling_options(command: Command) -> Command:
                 "--seconds",
                 type=FiniteRange(0, min_open=True),
                 help="The most seconds of the search. Another run may then find another plan.",
+            ),
+            click.option(
+                "--slower",
+                type=FiniteRange(0),
+                default=0.0,
+                show_default=True,
+                help="How much slower than the fastest plan the plan of anneal may be if it moves fewer "
+                "bytes; 0.05 is 5%.",
             ),
         )
     ):

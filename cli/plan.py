@@ -68,7 +68,7 @@ GROUPS = {
         "compare",
     ),
     "Machine, time and memory": ("machine", "objective", "memory", "front"),
-    "Methods that draw at random": ("seed", "proposals", "beta", "seconds"),
+    "Methods that draw at random": ("seed", "proposals", "beta", "seconds", "slower"),
     "Output": ("save", "report", "as_json"),
 }
 
@@ -192,6 +192,7 @@ def command(
     proposals: int | None,
     beta: float | None,
     seconds: float | None,
+    slower: float,
     groups: str | None,
     compare: bool,
     pins: tuple[str, ...],
@@ -240,7 +241,7 @@ def command(
             check_writable(path)
     request = Request.read(
         workers, pins, forbidden, layouts, machine, objective, memory, not no_replicate, not no_keep, feed
-    ).drawing(seed, proposals, beta, seconds)
+    ).drawing(seed, proposals, beta, seconds, slower)
     request = request.on_groups(groups).merging(merge).copying_activations(copy_activations)
     loaded = load_model(model, batch, shapes)
     graph = loaded.training_graph(

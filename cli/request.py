@@ -90,11 +90,13 @@ class Request:
         """Return the request that may merge operations, or may not."""
         return replace(self, settings=replace(self.settings, merge=merge))
 
-    def drawing(self, seed: int, proposals: int | None, beta: float | None, seconds: float | None) -> Request:
+    def drawing(
+        self, seed: int, proposals: int | None, beta: float | None, seconds: float | None, slower: float
+    ) -> Request:
         """Return the request with the seed and the budget of methods that draw."""
         from ..partitioner.plans.sampling import Sampling
 
-        given = Sampling(seed, proposals, seconds=seconds)
+        given = Sampling(seed, proposals, seconds=seconds, slower=slower)
         sampling = given if beta is None else replace(given, beta=beta)
         return replace(self, settings=replace(self.settings, sampling=sampling))
 
@@ -112,7 +114,9 @@ class Request:
                 self,
                 settings=replace(
                     given,
-                    sampling=given.sampling if method.draws else Sampling(),
+                    sampling=replace(given.sampling, slower=given.sampling.slower if method.lightens else 0.0)
+                    if method.draws
+                    else Sampling(),
                     groups=given.groups if method.takes_groups else None,
                     layouts=given.layouts if method.takes_layouts else None,
                     copy_activations=given.copy_activations and method.copies_activations,

@@ -40,7 +40,7 @@ from .times import NANOSECONDS, TaskTimes, task_times
 
 @dataclass(frozen=True, slots=True)
 class LeastStep:
-    """What no plan of a graph on a machine takes less than."""
+    """A bound on the time of an iteration of any plan, of two parts."""
 
     work_seconds: float
     """The least time of all tasks, over the devices."""

@@ -60,6 +60,9 @@ class Method:
     keeps: bool = False
     """Whether it searches the plans that keep what is made, see `Space.keep`."""
 
+    lightens: bool = False
+    """Whether it may return a plan that is slower and moves fewer bytes, see `Sampling.slower`."""
+
     closes_gap: bool = False
     """Whether it raises the lower bound itself, to prove that the plan is the best or how near it is."""
 

@@ -110,7 +110,7 @@ for _method in (
     Method("one-weird-trick", one_weird_trick, composes=True, page=FLEXFLOW),
     Method("wu-2016", wu_2016, composes=True, page=FLEXFLOW),
     Method("flexflow", flexflow, simulates=True, draws=True, slow=True, page=FLEXFLOW),
-    Method("anneal", anneal, simulates=True, draws=True, keeps=True, slow=True, page=FLEXFLOW),
+    Method("anneal", anneal, simulates=True, draws=True, keeps=True, lightens=True, slow=True, page=FLEXFLOW),
     Method("pardnn", pardnn, simulates=True, slow=True, page=PLACEMENT),
     Method("pardnn-heuristic-1", heuristic_1, simulates=True, slow=True, page=PLACEMENT),
     Method("pardnn-heuristic-2", heuristic_2, simulates=True, slow=True, page=PLACEMENT),

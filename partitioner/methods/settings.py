@@ -91,6 +91,12 @@ class SearchSettings:
                 f"the method {method.name!r} draws nothing, so it takes no seed, proposals, beta or seconds; "
                 f"leave them out, or choose one of {able}"
             )
+        if self.sampling.slower and not method.lightens:
+            able = ", ".join(name for name, each in every_method().items() if each.lightens)
+            raise PlanError(
+                f"the method {method.name!r} gives up no time for fewer bytes; leave out how much slower "
+                f"the plan may be (--slower), or choose {able}"
+            )
         if self.groups is not None and not method.takes_groups:
             able = ", ".join(name for name, each in every_method().items() if each.takes_groups)
             raise PlanError(

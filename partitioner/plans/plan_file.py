@@ -231,7 +231,7 @@ def _seconds(value: object) -> float:
 
 def _sampling(value: object) -> Sampling:
     entry = typed_object(value, "sampling")
-    expect_keys(entry, ("seed", "proposals", "beta", "seconds"), "sampling")
+    expect_keys(entry, ("seed", "proposals", "beta", "seconds"), "sampling", ("slower",))
     found = Sampling(**entry)  # type: ignore[arg-type]  # check tells
     try:
         found.check()

@@ -31,6 +31,11 @@ class Sampling:
     seconds: float | None = None
     """The most seconds of the search. Another run may then find another plan."""
 
+    slower: float = 0.0
+    """How much longer than with the fastest plan that is found an iteration may take, if fewer bytes move;
+    0.05 allows 5% more.
+    """
+
     def check(self) -> None:
         """Raise PlanError for values that cannot be."""
         if isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0:
@@ -43,6 +48,9 @@ class Sampling:
             number = isinstance(value, int | float) and not isinstance(value, bool)
             if not (number and isfinite(value) and value > 0):
                 raise PlanError(f"{name} is {value!r}; give a number larger than 0")
+        number = isinstance(self.slower, int | float) and not isinstance(self.slower, bool)
+        if not (number and isfinite(self.slower) and self.slower >= 0):
+            raise PlanError(f"slower is {self.slower!r}; give a number, 0 or larger")
 
     @property
     def most(self) -> int | None:

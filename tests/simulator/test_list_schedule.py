@@ -1,10 +1,10 @@
-"""List schedules keep needs and lanes, and begin what matters most."""
+"""List schedules keep needs and lanes, leave no lane idle, and prefer jobs by priority."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import random
+from dataclasses import replace
 from itertools import pairwise
-from random import Random
 
 import numpy as np
 import pytest
@@ -14,41 +14,48 @@ from tofu.simulator.list_schedule import rest, start_early, start_late
 
 from .random_jobs import random_jobs
 
-NO_EDGES = np.empty((0, 2), np.int64)
 
-
-def require_legal(jobs: Jobs, start: Sequence[int]) -> None:
-    """Needs are kept, and no lane has two jobs at once."""
+def assert_possible(jobs: Jobs, start: list[int]) -> None:
+    """Jobs begin after those that they need, and no lane serves two at once."""
     end = [begin + time for begin, time in zip(start, jobs.nanoseconds, strict=True)]
-    assert min(start, default=0) >= 0
-    for before, after in jobs.needs.tolist():
-        assert start[after] >= end[before]
+    assert min(start) == 0
+    assert all(end[before] <= start[after] for before, after in jobs.needs.tolist())
     for lane in range(len(jobs.lane_names)):
-        spans = sorted((start[job], end[job]) for job, own in enumerate(jobs.lanes) if lane in own)
-        for (_, first), (second, _) in pairwise(spans):
-            assert second >= first
+        served = sorted((start[job], end[job]) for job in range(len(start)) if lane in jobs.lanes[job])
+        assert all(one[1] <= other[0] for one, other in pairwise(served))
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_schedules_are_legal_both_ways(seed: int) -> None:
-    jobs = random_jobs(Random(seed))
-    early = start_early(jobs, [-each for each in rest(jobs)])
-    require_legal(jobs, early)
-    ends = [start + time for start, time in zip(early, jobs.nanoseconds, strict=True)]
-    require_legal(jobs, start_late(jobs, ends))
+def test_schedules_are_possible_and_leave_no_lane_idle(seed: int) -> None:
+    draw = random.Random(seed)
+    jobs = random_jobs(draw)
+    count = len(jobs.nanoseconds)
+    priority = draw.sample(range(count), count)
+    early, late = start_early(jobs, priority), start_late(jobs, priority)
+    assert_possible(jobs, early)
+    assert_possible(jobs, late)
+    end = [begin + time for begin, time in zip(early, jobs.nanoseconds, strict=True)]
+    for job in range(count):
+        ready = max((end[before] for before, after in jobs.needs.tolist() if after == job), default=0)
+        for moment in range(ready, early[job]):
+            others = [other for other in range(count) if early[other] <= moment < end[other]]
+            assert any(set(jobs.lanes[job]) & set(jobs.lanes[other]) for other in others)
 
 
-def test_a_lane_prefers_low_priority_numbers() -> None:
-    jobs = Jobs(
-        [5, 7, 1], [(0,), (0,), (0,)], ["lane"], np.empty((0, 2), np.int64), np.empty((0, 2), np.int64)
-    )
-    assert start_early(jobs, [2, 0, 1]) == [8, 0, 7]
-    assert start_late(jobs, [2, 0, 1]) == [8, 0, 7]
+def test_lanes_prefer_low_numbers_forward_and_high_ones_backward() -> None:
+    jobs = Jobs([3, 2, 4], [(0,)] * 3, ["lane"], np.zeros((0, 2), np.int64), np.zeros((0, 2), np.int64))
+    assert start_early(jobs, [2, 0, 1]) == [6, 0, 2]
+    assert start_late(jobs, [2, 0, 1]) == [6, 0, 2]
+    needed = replace(jobs, needs=np.array([(0, 1)]))
+    assert start_early(needed, [2, 0, 1]) == [4, 7, 0]
+    assert start_late(needed, [2, 0, 1]) == [0, 3, 5]
 
 
-def test_the_rest_of_a_chain_is_all_that_waits_for_it() -> None:
-    needs = np.array([[0, 1], [1, 3], [2, 3]], np.int64)
-    jobs = Jobs([1, 2, 10, 4], [(), (), (), ()], [], needs, NO_EDGES)
-    assert rest(jobs) == [7, 6, 14, 4]
-    assert start_early(jobs, [0] * 4) == [0, 1, 0, 10]
-    assert start_late(jobs, [0] * 4) == [7, 8, 0, 10]
+def test_the_rest_is_the_longest_path() -> None:
+    jobs = random_jobs(random.Random(1))
+
+    def longest(job: int) -> int:
+        after = [other for before, other in jobs.needs.tolist() if before == job]
+        return jobs.nanoseconds[job] + max(map(longest, after), default=0)
+
+    assert rest(jobs) == [longest(job) for job in range(len(jobs.nanoseconds))]

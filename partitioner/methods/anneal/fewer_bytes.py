@@ -1,7 +1,7 @@
-"""A walk to plans that move fewer bytes and take no more time.
+"""A walk to plans that move fewer bytes and take no more than some time.
 
     cost       the bytes that move in an iteration
-    limit      an iteration takes at most the time of the first state; other proposals are refused
+    limit      an iteration takes at most a time that is given; other proposals are refused
 
 Many transfers are hidden behind computations, so what they move costs no time, and a search for time alone
 leaves it as it is. Implemented in: `FewerBytesWalk`.
@@ -16,11 +16,13 @@ from ..flexflow.walk import Move, State, StrategyWalk
 
 
 class FewerBytesWalk(StrategyWalk):
-    """A state that moves change, none of which takes longer than the first one."""
+    """A state that moves change, none of which takes longer than a limit."""
 
-    def __init__(self, simulation: Simulation, strategies: Strategies, state: State, move: Move) -> None:
-        """`simulation` is that of the state."""
-        self._most = simulation.nanoseconds
+    def __init__(
+        self, simulation: Simulation, strategies: Strategies, state: State, move: Move, most: int
+    ) -> None:
+        """`simulation` is that of the state, and an iteration takes at most `most` nanoseconds."""
+        self._most = most
         super().__init__(simulation, strategies, state, move)
 
     def _cost_of_state(self) -> int:

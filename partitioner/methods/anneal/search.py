@@ -8,12 +8,14 @@
                    of the `REWRITTEN` fastest so far
     chains         from each of the `STARTS` fastest starts; then `RESTARTS` from the best so far. The plan
                    of a chain is rewritten, and gets the order of a list schedule, if it is the best so far
-    fewer bytes    a last chain lowers the bytes that move, in no more time
-    temperature    falls geometrically, from that of the setting to 1 / `COOLED` of it
+    last chain     from the best plan to fewer bytes (`fewer_bytes`), in at most its time, or the part more
+                   that the setting `slower` allows
+    temperature    falls geometrically, from that of the setting to 1 / `COOLED` of it; the last chain has
+                   the latter
     stop           if the seconds are spent, starts after the first and chains are left out
 
 Sums of the forward pass are split as well. Guarantees: the plan fits the memory, and is not slower than the
-fastest start that fits. Implemented in: `anneal`.
+fastest start that fits, unless `slower` allows it. Implemented in: `anneal`.
 """
 
 from __future__ import annotations
@@ -113,8 +115,8 @@ class _Annealing:
             if found.nanoseconds < best.nanoseconds:
                 best = self.rewrites.scheduled(self._rewritten(found))
         if not self.budget.spent:
-            lighter = self._chain(chains, best, Random(f"{sampling.seed} bytes"), fewer_bytes=True)
-            best = min((best, lighter), key=lambda each: each.plan.cost_bytes)
+            most = int(best.nanoseconds * (1 + sampling.slower))
+            best = self._chain(chains, best, Random(f"{sampling.seed} bytes"), most)
         simulated = self.rewrites.simulated(best.plan)
         return replace(
             best.plan,
@@ -173,25 +175,23 @@ class _Annealing:
             self.budget.show(time)
             yield Timed(time, plan)
 
-    def _chain(self, chains: Chains, start: Timed, draw: Random, *, fewer_bytes: bool = False) -> Timed:
+    def _chain(self, chains: Chains, start: Timed, draw: Random, most: int | None = None) -> Timed:
         """Return the best plan that a chain visits and that fits; the start if there is none.
 
-        The chain is to less time, or with `fewer_bytes` to fewer bytes in at most the time of the start.
+        The chain is to less time. With `most` it is to fewer bytes, in at most so many nanoseconds.
         """
         first = self._composed(start.plan, (), ())
         state = state_of(self.strategies, first)
         fixed = fixed_decisions(self.soap, first)
         simulated = self.rewrites.simulated(first)
-        weights = simulated.moved if fewer_bytes else simulated.deciding
+        weights = simulated.deciding if most is None else simulated.moved
         moves = Moves(self.soap, self.drawn, self.neighbours, self.windows, fixed, weights)
-        kind = FewerBytesWalk if fewer_bytes else StrategyWalk
-        walk = kind(simulated, self.strategies, state, moves)
-        visited = chains.run(
-            walk,
-            draw,
-            lambda spent: 1 / COOLED if fewer_bytes else COOLED**-spent,
-            start.nanoseconds if fewer_bytes else None,
-        )
+        if most is None:
+            walk = StrategyWalk(simulated, self.strategies, state, moves)
+            visited = chains.run(walk, draw, lambda spent: COOLED**-spent)
+        else:
+            walk = FewerBytesWalk(simulated, self.strategies, state, moves, most)
+            visited = chains.run(walk, draw, lambda spent: 1 / COOLED, start.nanoseconds)
         low, high = 0, len(visited)
         best = start
         while low < high:
@@ -199,7 +199,8 @@ class _Annealing:
             plan = self._composed(first, state, visited[middle].state)
             if not self.asked.excess(plan):
                 time = self.rewrites.nanoseconds(plan)
-                if time <= start.nanoseconds:
+                fewer = plan.cost_bytes < start.plan.cost_bytes
+                if time < start.nanoseconds or (most is not None and time <= most and fewer):
                     best = Timed(time, plan)
                 low = middle + 1
             else:

@@ -1,62 +1,94 @@
-"""A chain to fewer bytes never takes more time than its start."""
+"""A walk to fewer bytes takes no more time than the first state."""
 
 from __future__ import annotations
 
 from random import Random
+from typing import Any
 
 import pytest
 
 import tofu
+from tofu.errors import PlanError
+from tofu.partitioner.methods.anneal import search
 from tofu.partitioner.methods.anneal.fewer_bytes import FewerBytesWalk
+from tofu.partitioner.methods.anneal.rewrites import Timed
 from tofu.partitioner.methods.flexflow.configurations import drawables
+from tofu.partitioner.methods.flexflow.metropolis import metropolis
 from tofu.partitioner.methods.flexflow.soap import find_soap
 from tofu.partitioner.methods.flexflow.strategy import Strategies
 from tofu.partitioner.methods.flexflow.walk import redraw, simulated
+from tofu.partitioner.plans.simulation import simulation
 from tofu.partitioner.plans.space import Space
-from tofu.simulator.events import NEVER
+from tofu.simulator.times import NANOSECONDS
 
-from ..flexflow.small_graphs import graph_of
+from ...lowering.assignments import MODELS, network, random_plan
+from ..flexflow.small_graphs import OPTIONS, graph_of
 
 MACHINE = tofu.machines.load("p100-node")
 
 
-@pytest.mark.parametrize("model", ["mlp", "lstm"])
-def test_bytes_fall_and_time_stays_within_that_of_the_start(model: str) -> None:
+@pytest.mark.parametrize("name", MODELS)
+def test_a_simulation_moves_the_bytes_of_its_plan(name: str) -> None:
+    graph = network(name)
+    plan = random_plan(graph, 4, 1)
+    assert sum(simulation(graph, plan, MACHINE).moved()) == plan.cost_bytes
+
+
+def walked(model: str, times: float) -> tuple[Any, Any]:
+    """Return a random plan, and what a walk makes of it in at most so many times its time."""
     graph = graph_of(model)
     soap = find_soap(graph, 4, sums=True)
     strategies, drawn = Strategies(soap, Space(feed="batch")), drawables(soap.decisions, 4)
-    draw = Random(1)
-    start = tuple(each.draw(draw) for each in drawn)
-    simulation = simulated(strategies, start, MACHINE)
-    walk = FewerBytesWalk(simulation, strategies, start, redraw(drawn))
-    first, most = walk.cost, simulation.nanoseconds
-    assert first == strategies.plan(start).cost_bytes
-    for _ in range(200):
-        before = walk.cost
-        cost = walk.propose(draw)
-        if cost <= before:
-            walk.accept()
-            assert simulation.nanoseconds <= most
-            assert walk.cost == cost
-        else:
-            walk.refuse()
-            assert walk.cost == before
-    assert walk.cost < first
-    state = tuple(each for each in walk.strategy if each is not None)
-    assert walk.cost == strategies.plan(state).cost_bytes
+    draw = Random(2)
+    first = tuple(each.draw(draw) for each in drawn)
+    state = simulated(strategies, first, MACHINE)
+    most = int(state.nanoseconds * times)
+    walk = FewerBytesWalk(state, strategies, first, redraw(drawn), most)
+    chain = metropolis(walk, draw, lambda _: 1.0)
+    for _ in range(300):
+        next(chain)
+    found = strategies.plan(tuple(each for each in walk.strategy if each is not None))
+    assert walk.cost == found.cost_bytes
+    assert simulation(graph, found, MACHINE).nanoseconds <= most
+    return strategies.plan(first), found
 
 
-def test_proposals_that_take_longer_are_refused_whatever_they_move() -> None:
-    graph = graph_of("mlp")
-    soap = find_soap(graph, 4, sums=True)
-    strategies, drawn = Strategies(soap, Space(feed="batch")), drawables(soap.decisions, 4)
-    plan = tofu.partition(graph, 4, "anneal", machine="p100-node", proposals=50)
-    assert plan.step_seconds is not None
-    draw, refused = Random(0), 0
-    start = tuple(each.draw(draw) for each in drawn)
-    simulation = simulated(strategies, start, MACHINE)
-    walk = FewerBytesWalk(simulation, strategies, start, redraw(drawn))
-    for _ in range(100):
-        refused += walk.propose(draw) == NEVER
-        walk.refuse()
-    assert refused
+@pytest.mark.parametrize("model", OPTIONS)
+def test_bytes_fall_and_time_keeps_to_a_limit(model: str) -> None:
+    start, found = walked(model, 1.0)
+    assert found.cost_bytes < start.cost_bytes
+    _, slower = walked(model, 1.5)
+    assert slower.cost_bytes < start.cost_bytes
+
+
+def test_the_last_chain_of_annealing_is_one_to_fewer_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[tuple[Timed, Timed, int | None]] = []
+    chain = search._Annealing._chain
+
+    def noted(self: Any, chains: Any, start: Timed, draw: Random, most: int | None = None) -> Timed:
+        made.append((start, chain(self, chains, start, draw, most), most))
+        return made[-1][1]
+
+    monkeypatch.setattr(search._Annealing, "_chain", noted)
+    settings = {"machine": MACHINE, "proposals": 40}
+    plan = tofu.partition(graph_of("mlp"), 4, "anneal", **settings)
+    start, found, most = made[-1]
+    assert [each for _, _, each in made] == [None] * (len(made) - 1) + [start.nanoseconds]
+    assert found.nanoseconds <= start.nanoseconds
+    assert plan.cost_bytes == found.plan.cost_bytes <= start.plan.cost_bytes
+    assert plan.step_seconds == found.nanoseconds / NANOSECONDS
+    slower = tofu.partition(graph_of("mlp"), 4, "anneal", slower=0.5, **settings)
+    again, found, most = made[-1]
+    assert again == start
+    assert most == int(1.5 * start.nanoseconds)
+    assert slower.cost_bytes == found.plan.cost_bytes <= start.plan.cost_bytes
+    assert found.nanoseconds <= most
+    assert slower.sampling is not None
+    assert slower.sampling.slower == 0.5
+
+
+def test_other_methods_give_up_no_time() -> None:
+    with pytest.raises(PlanError, match="gives up no time"):
+        tofu.partition(graph_of("mlp"), 4, "flexflow", machine=MACHINE, proposals=1, slower=0.1)
+    with pytest.raises(PlanError, match="slower is -1"):
+        tofu.partition(graph_of("mlp"), 4, "anneal", machine=MACHINE, proposals=1, slower=-1)
