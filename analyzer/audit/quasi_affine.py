@@ -18,10 +18,11 @@ from ..indices.formula import (
     FloorQuotient,
     Formula,
     Greatest,
-    Group,
     Least,
-    Symbol,
+    SumFactor,
+    Unknown,
 )
+from ..indices.symbolic import symbolic
 
 Piecewise = Any
 """An `isl.PwAff`; islpy's own annotations are not complete."""
@@ -43,7 +44,7 @@ class Terms:
         self.context = isl.Context()
         self.context.set_max_operations(operations)
         self._space = isl.Space.params_alloc(self.context, 0)
-        self._names: dict[Symbol, str] = {}
+        self._names: dict[Unknown, str] = {}
         self._known: dict[Formula, Piecewise] = {}
 
     def everything(self) -> Values:
@@ -69,23 +70,23 @@ class Terms:
 
     def _atom(self, atom: Atom) -> Piecewise:
         match atom:
-            case Symbol():
+            case Unknown():
                 return self._parameter(atom)
             case FloorQuotient(value=value, divisor=divisor):
                 if divisor.value is None:
-                    raise InexpressibleError(f"a quotient by {divisor}")
+                    raise InexpressibleError(f"a quotient by {symbolic(divisor)}")
                 number = isl.Val.int_from_si(self.context, divisor.value)
                 return self(value).scale_down_val(number).floor()
             case Greatest(values=values):
                 return reduce(isl.PwAff.max, map(self, values))
             case Least(values=values):
                 return reduce(isl.PwAff.min, map(self, values))
-            case Group(value=value):
+            case SumFactor(value=value):
                 return self(value)
             case _:
                 assert_never(atom)
 
-    def _parameter(self, symbol: Symbol) -> Piecewise:
+    def _parameter(self, symbol: Unknown) -> Piecewise:
         name = self._names.setdefault(symbol, f"p{len(self._names)}")
         identity = isl.Id(name, self.context)
         universe = isl.Set.universe(self._space.add_param_id(identity))
@@ -107,7 +108,7 @@ class Terms:
     def without(self, values: Values, symbols: Iterable[Formula]) -> Values:
         """Return parameter values for which some values of `symbols` exist."""
         for symbol in symbols:
-            name = self._names.get(symbol.atom) if isinstance(symbol.atom, Symbol) else None
+            name = self._names.get(symbol.atom) if isinstance(symbol.atom, Unknown) else None
             position = -1 if name is None else values.find_dim_by_name(isl.dim_type.param, name)
             if position >= 0:
                 values = values.project_out(isl.dim_type.param, position, 1)

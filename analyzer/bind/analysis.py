@@ -111,11 +111,13 @@ class Analysis:
         )
 
     @property
-    def flops(self) -> Formula | None:
+    def flops(self) -> sympy.Expr | None:
         """Floating-point operations, a polynomial in the extents of the variables; see `flops`."""
         if self.operations is None:
             return None
-        return self.operations.formula([extent_of(name) for name in self.variables])
+        from ..indices.symbolic import symbolic  # sympy is slow to import
+
+        return symbolic(self.operations.formula([extent_of(name) for name in self.variables]))
 
     @property
     def elements_touched(self) -> sympy.Expr:

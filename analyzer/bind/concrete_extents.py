@@ -74,8 +74,10 @@ def check_divisors(analysis: Analysis, shapes: Mapping[str, Shape], found: Mappi
     values = analysis.divisor_values.integers(analysis.extents_of(shapes))
     for value, divisor in zip(values, analysis.divisors, strict=True):
         if value <= 0 and all(found[name] for name in divisor.enclosing):
+            from ..indices.symbolic import symbolic  # sympy is slow to import
+
             raise ShapeError(
-                f"{analysis.description.name}: {divisor.place} divides by {divisor.value}, "
+                f"{analysis.description.name}: {divisor.place} divides by {symbolic(divisor.value)}, "
                 f"which is {value} for {_listed(shapes)}; use larger shapes"
                 f"{shown(analysis.description, divisor.span, 'divided here')}"
             )

@@ -15,7 +15,7 @@ from typing import Any, assert_never
 import numpy as np
 import numpy.typing as npt
 
-from .formula import Atom, Factors, FloorQuotient, Formula, Greatest, Group, Least, Symbol
+from .formula import Atom, Factors, FloorQuotient, Formula, Greatest, Least, SumFactor, Unknown
 
 MAX_MAGNITUDE = 2**62
 Integers = npt.NDArray[np.int64]
@@ -160,7 +160,7 @@ class _Builder:
         terms = []
         for coefficient, factors in formula.terms:
             match factors:
-                case (Symbol() as symbol,):
+                case (Unknown() as symbol,):
                     terms.append((self.registers[symbol], coefficient))
                 case _:
                     return self.register(formula)
@@ -189,9 +189,9 @@ class _Builder:
                 return self._chain(_maximum, [self.register(each) for each in values])
             case Least(values=values):
                 return self._chain(_minimum, [self.register(each) for each in values])
-            case Group(value=value):
+            case SumFactor(value=value):
                 return self.register(value)
-            case Symbol(name=name):
+            case Unknown(name=name):
                 raise AssertionError(f"a formula to compile has {name}, which is not among its symbols")
             case _:
                 assert_never(part)

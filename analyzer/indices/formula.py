@@ -82,11 +82,6 @@ class Formula:
         coefficient, factors = self._factors
         return _formula(0, {tuple(sorted(factors * power, key=_serial)): coefficient**power})
 
-    def __str__(self) -> str:
-        from .symbolic import symbolic  # sympy is slow to import
-
-        return str(symbolic(self))
-
     def _times(self, number: int) -> Formula:
         return _formula(self.constant * number, {factors: number * each for each, factors in self.terms})
 
@@ -95,11 +90,11 @@ class Formula:
         """The formula as one term: a coefficient and factors."""
         if len(self.terms) == 1 and not self.constant:
             return self.terms[0]
-        return 1, (_atom(Group, self),)
+        return 1, (_atom(SumFactor, self),)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Symbol:
+class Unknown:
     """An integer that is not known yet."""
 
     serial: int
@@ -120,10 +115,10 @@ class FloorQuotient:
     """A number that orders atoms."""
 
     value: Formula
-    """What is divided."""
+    """The dividend."""
 
     divisor: Formula
-    """What it is divided by."""
+    """The divisor."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -149,7 +144,7 @@ class Greatest:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Group:
+class SumFactor:
     """A sum that is a factor. Products of sums are not expanded."""
 
     serial: int
@@ -159,7 +154,7 @@ class Group:
     """The sum."""
 
 
-Atom = Symbol | FloorQuotient | Least | Greatest | Group
+Atom = Unknown | FloorQuotient | Least | Greatest | SumFactor
 Factors = tuple[Atom, ...]
 """The factors of a product, in the order of their serial numbers. A power repeats its base."""
 
@@ -170,13 +165,13 @@ _serials = count()
 def parts_of(atom: Atom) -> tuple[Formula, ...]:
     """Return the formulas that an atom is made of."""
     match atom:
-        case Symbol():
+        case Unknown():
             return ()
         case FloorQuotient(value=value, divisor=divisor):
             return value, divisor
         case Least(values=values) | Greatest(values=values):
             return values
-        case Group(value=value):
+        case SumFactor(value=value):
             return (value,)
         case _:
             assert_never(atom)
@@ -189,7 +184,7 @@ def integer(value: int) -> Formula:
 
 def symbol(name: str, nonnegative: bool = False) -> Formula:
     """Return a symbol; equal names with equal signs are one symbol."""
-    return _alone(_atom(Symbol, name, nonnegative))
+    return _alone(_atom(Unknown, name, nonnegative))
 
 
 def total(parts: Iterable[Formula]) -> Formula:

@@ -1,4 +1,4 @@
-"""What is known of a formula before its symbols have values: its signs, its size, and its divisors.
+"""The signs, sizes and divisors of formulas whose symbols have no values yet.
 
 Equal formulas are one object, so every part is measured once.
 """
@@ -10,7 +10,7 @@ from functools import cache, reduce
 from itertools import groupby
 from typing import NamedTuple, assert_never
 
-from .formula import Atom, Factors, FloorQuotient, Formula, Greatest, Group, Least, Symbol, parts_of
+from .formula import Atom, Factors, FloorQuotient, Formula, Greatest, Least, SumFactor, Unknown, parts_of
 
 _SYMBOL_BITS = 64
 
@@ -48,7 +48,7 @@ def _signs(factors: Factors) -> Iterator[Sign]:
 def _sign_of_atom(atom: Atom) -> Sign:
     signs = [sign(part) for part in parts_of(atom)]
     match atom:
-        case Symbol(nonnegative=nonnegative):
+        case Unknown(nonnegative=nonnegative):
             return Sign(nonnegative, False)
         case FloorQuotient():
             value, divisor = signs
@@ -57,7 +57,7 @@ def _sign_of_atom(atom: Atom) -> Sign:
             return Sign(any(each.nonnegative for each in signs), _all(signs).nonpositive)
         case Least():
             return Sign(_all(signs).nonnegative, any(each.nonpositive for each in signs))
-        case Group():
+        case SumFactor():
             return signs[0]
         case _:
             assert_never(atom)

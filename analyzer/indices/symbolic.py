@@ -9,7 +9,7 @@ import sympy
 from sympy.printing.precedence import PRECEDENCE
 from sympy.printing.str import StrPrinter
 
-from .formula import Atom, FloorQuotient, Formula, Greatest, Group, Least, Symbol
+from .formula import Atom, FloorQuotient, Formula, Greatest, Least, SumFactor, Unknown
 
 
 class _Quotient(sympy.Expr):  # type: ignore[misc]
@@ -45,7 +45,7 @@ def symbolic(formula: Formula) -> sympy.Expr:
 @cache
 def _symbolic(atom: Atom) -> sympy.Expr:
     match atom:
-        case Symbol(name=name, nonnegative=nonnegative):
+        case Unknown(name=name, nonnegative=nonnegative):
             return sympy.Symbol(name, integer=True, nonnegative=nonnegative or None)
         case FloorQuotient(value=value, divisor=divisor):
             return _Quotient(symbolic(value), symbolic(divisor))
@@ -53,7 +53,7 @@ def _symbolic(atom: Atom) -> sympy.Expr:
             return sympy.Basic.__new__(sympy.Min, *map(symbolic, values))
         case Greatest(values=values):
             return sympy.Basic.__new__(sympy.Max, *map(symbolic, values))
-        case Group(value=value):
+        case SumFactor(value=value):
             return symbolic(value)
         case _:
             assert_never(atom)

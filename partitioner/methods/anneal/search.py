@@ -178,7 +178,8 @@ class _Annealing:
     def _chain(self, chains: Chains, start: Timed, draw: Random, most: int | None = None) -> Timed:
         """Return the best plan that a chain visits and that fits; the start if there is none.
 
-        The chain is to less time. With `most` it is to fewer bytes, in at most so many nanoseconds.
+        The chain is to less time. With `most` it is to fewer bytes, and an iteration takes at
+        most that many nanoseconds.
         """
         first = self._composed(start.plan, (), ())
         state = state_of(self.strategies, first)

@@ -28,6 +28,7 @@ from tofu.analyzer.indices.evaluate import compile_integers
 from tofu.analyzer.indices.formula import ONE, ZERO, Formula, floor_quotient, integer, symbol
 from tofu.analyzer.indices.intervals import Interval as Ends
 from tofu.analyzer.indices.intervals import bounds, box_ends, lower_symbol, scaled, upper_symbol
+from tofu.analyzer.indices.symbolic import symbolic
 from tofu.analyzer.indices.value_range import expression, value_range
 from tofu.analyzer.specialize.specialize import specialize
 from tofu.errors import DescriptionError
@@ -135,8 +136,8 @@ def ends_of(name: str) -> tuple[Formula, Formula]:
 
 def test_ends_of_a_box_are_inclusive() -> None:
     assert box_ends("x") == (lower_symbol("x"), upper_symbol("x") - 1)
-    assert str(lower_symbol("x")) == "x.lower"
-    assert str(upper_symbol("x")) == "x.upper"
+    assert str(symbolic(lower_symbol("x"))) == "x.lower"
+    assert str(symbolic(upper_symbol("x"))) == "x.upper"
 
 
 @pytest.mark.parametrize(

@@ -79,4 +79,4 @@ def test_threads_make_one_object() -> None:
     ],
 )
 def test_text(formula: Formula, text: str) -> None:
-    assert str(formula) == text
+    assert str(symbolic(formula)) == text

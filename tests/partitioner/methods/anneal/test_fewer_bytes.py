@@ -35,7 +35,7 @@ def test_a_simulation_moves_the_bytes_of_its_plan(name: str) -> None:
 
 
 def walked(model: str, times: float) -> tuple[Any, Any]:
-    """Return a random plan, and what a walk makes of it in at most so many times its time."""
+    """Return a random plan, and what a walk makes of it in at most `times` its time."""
     graph = graph_of(model)
     soap = find_soap(graph, 4, sums=True)
     strategies, drawn = Strategies(soap, Space(feed="batch")), drawables(soap.decisions, 4)
