@@ -57,7 +57,7 @@ class _ListSchedule:
         self._start = [-1] * count
         self._busy = [False] * len(jobs.lane_names)
         self._waiting: list[list[tuple[int, int]]] = [[] for _ in jobs.lane_names]
-        """The jobs that wait for each lane, by priority."""
+        """The jobs that wait for each lane, by priority. A job waits for one lane at a time, a busy one."""
         self._running: list[tuple[int, int]] = []
         """The end of each job that runs, and its number."""
 
@@ -66,8 +66,10 @@ class _ListSchedule:
         now, ready, freed = 0, [job for job, missing in enumerate(self._missing) if not missing], set[int]()
         while True:
             for job in ready:
-                self._wait(job, now)
-                freed.update(self._jobs.lanes[job])
+                if self._jobs.lanes[job]:
+                    freed.add(self._wait(job, self._jobs.lanes[job][0]))
+                else:
+                    self._begin(job, now)
             for lane in sorted(freed):
                 self._serve(lane, now)
             if not self._running:
@@ -76,26 +78,21 @@ class _ListSchedule:
             while self._running and self._running[0][0] == now:
                 self._end(heappop(self._running)[1], ready, freed)
 
-    def _wait(self, job: int, now: int) -> None:
-        """Let a job wait for its lanes, or begin if it has none."""
-        for lane in self._jobs.lanes[job]:
-            heappush(self._waiting[lane], (self._priority[job], job))
-        if not self._jobs.lanes[job]:
-            self._begin(job, now)
+    def _wait(self, job: int, lane: int) -> int:
+        """Let a job wait for a lane, and return the lane."""
+        heappush(self._waiting[lane], (self._priority[job], job))
+        return lane
 
     def _serve(self, lane: int, now: int) -> None:
-        """Begin the first job that waits for a free lane, and whose other lanes are free as well."""
-        waiting, passed = self._waiting[lane], []
+        """Begin the first job that waits for a free lane. Those that need a busy one wait for that one."""
+        waiting = self._waiting[lane]
         while waiting and not self._busy[lane]:
-            entry = heappop(waiting)
-            if self._start[entry[1]] >= 0:
-                continue
-            if any(self._busy[each] for each in self._jobs.lanes[entry[1]]):
-                passed.append(entry)
+            job = heappop(waiting)[1]
+            busy = next((each for each in self._jobs.lanes[job] if self._busy[each]), None)
+            if busy is None:
+                self._begin(job, now)
             else:
-                self._begin(entry[1], now)
-        for entry in passed:
-            heappush(waiting, entry)
+                self._wait(job, busy)
 
     def _begin(self, job: int, now: int) -> None:
         self._start[job] = now
