@@ -1,7 +1,8 @@
 """FlexFlow's models on the clusters of its figure 5, simulated: its search and ours next to other plans.
 
 python -m benchmarks.flexflow [--model AlexNet] [--cluster P100] [--devices 16] [--method anneal]
-                              [--seconds 30] [--proposals N] [--save benchmarks/results/flexflow.json]
+                              [--seconds 30] [--proposals N] [--slower X]
+                              [--save benchmarks/results/flexflow.json]
 
 Models are those of its Table 4 with 64 samples a device (AlexNet: 256). Recurrent networks have 40 steps.
 The table leaves open the vocabularies, here 10,000 words and 32,000 for NMT, and NMT's attention, here by
@@ -164,10 +165,13 @@ def main() -> None:
     parser.add_argument("--method", choices=(*BASELINES, *ON_MACHINES, *SEARCHES), action="append")
     parser.add_argument("--seconds", type=float, help="of each search; 30 by default")
     parser.add_argument("--proposals", type=int, help="of each chain, instead of seconds")
+    parser.add_argument("--slower", type=float, help="with --method anneal, see `tofu plan --slower`")
     parser.add_argument("--save", type=Path, help="add the results to this file, after each row")
     asked = parser.parse_args()
     given = {"seconds": asked.seconds, "proposals": asked.proposals}
     budget = {name: each for name, each in given.items() if each is not None} or {"seconds": 30.0}
+    if asked.slower:
+        budget["slower"] = asked.slower
     found: list[dict[str, Any]] = []
     if asked.save is not None and asked.save.exists():
         found = json.loads(asked.save.read_text(encoding="utf-8"))["results"]
