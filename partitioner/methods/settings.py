@@ -88,8 +88,8 @@ class SearchSettings:
         if self.sampling != Sampling() and not method.draws:
             able = ", ".join(name for name, each in every_method().items() if each.draws)
             raise PlanError(
-                f"the method {method.name!r} draws nothing, so it takes no seed, proposals, beta or seconds; "
-                f"leave them out, or choose one of {able}"
+                f"the method {method.name!r} draws nothing, so it takes no seed, proposals, beta, seconds or "
+                f"slower; leave them out, or choose one of {able}"
             )
         if self.sampling.slower and not method.lightens:
             able = ", ".join(name for name, each in every_method().items() if each.lightens)
