@@ -113,7 +113,9 @@ class Machine:
         return not self.worker_devices and bool(self.kinds) and all(kind.in_turn for kind in self.kinds)
 
     def check_workers(self, workers: int) -> None:
-        """Raise MachineError if there are more workers than the machine places on its devices."""
+        """Raise MachineError if there is no worker, or more than the machine places on its devices."""
+        if workers < 1:
+            raise MachineError(f"{workers} workers run nothing on machine {self.name!r}; use 1 or more")
         if len(self.devices_of(workers)) == workers:
             return
         if self.worker_devices:

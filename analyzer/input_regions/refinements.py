@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import assert_never
 
 from ...support.connected_groups import linked
@@ -62,10 +63,7 @@ def refinements(
     """Yield how to find the exact bounds of suspects, for the extents that `symbols` stand for."""
     places = {name: position for position, name in enumerate(variables)}
     known = dict(zip(symbols, extents, strict=True))
-
-    def number(value: Formula) -> int:
-        return value_at(value, known)
-
+    number = partial(value_at, values=known)
     for suspect in suspicious:
         for axes in _groups(suspect.access):
             indices = (suspect.access.indices[axis] for axis in axes)

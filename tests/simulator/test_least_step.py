@@ -12,6 +12,7 @@ import pytest
 import tofu
 from benchmarks import optimum
 from tofu.dataflow.training import inference_graph
+from tofu.errors import MachineError
 from tofu.machines.machine import Machine
 from tofu.partitioner import simulation
 from tofu.partitioner.methods.flexflow.configurations import drawables
@@ -117,6 +118,9 @@ def test_branches_that_meet_are_covered() -> None:
     assert least_step(graph, machine, 4).seconds <= min(random_times(graph, machine, 4, 5))
 
 
-def test_the_number_of_workers_is_checked() -> None:
-    with pytest.raises(tofu.errors.MachineError, match="workers"):
-        least_step(network("mlp"), "p100-node", 5)
+@pytest.mark.parametrize(
+    ("workers", "said"), [(0, "0 workers run nothing"), (-1, "use 1 or more"), (5, "has 4")]
+)
+def test_the_number_of_workers_is_checked(workers: int, said: str) -> None:
+    with pytest.raises(MachineError, match=said):
+        least_step(network("lenet"), "p100-node", workers)
