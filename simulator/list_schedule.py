@@ -1,34 +1,41 @@
-"""List scheduling: whenever lanes are free, they begin the waiting job that matters most.
+"""List scheduling: whenever lanes are free, the waiting job that matters most begins.
 
 The time lines of plans serve jobs as they become ready, and workers keep the order of their programs. A list
 schedule has neither rule, so it tells in which order programs could run instead.
 
-    forward     each job waits for those that it needs, and lanes prefer jobs of low priority numbers
+    forward     each job waits for those that it needs. Of the jobs whose lanes are all free, the one of the
+                lowest priority number begins
     backward    the same from the end of the iteration: each job waits for those that need it. Times are
                 mirrored, so that a job starts as late as the schedule allows
 
-Implemented in: `start_early`, `start_late`.
+Jobs that occupy the same lanes wait together, so that a free lane has few jobs to choose from. Implemented
+in: `start_early`, `start_late`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from heapq import heappop, heappush
+from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
+from ..support.compiled import Numbers, compiled, looped, numbers, plain, zeros
 from .jobs import Edges, Jobs
 
 
 def start_early(jobs: Jobs, priority: Sequence[int]) -> list[int]:
-    """Return when each job starts if lanes begin those of low priority numbers first."""
-    return _ListSchedule(jobs, jobs.needs, priority).run()
+    """Return when each job starts if jobs of low priority numbers come first."""
+    return _starts(jobs, jobs.needs, np.asarray(priority, np.int64))
 
 
 def start_late(jobs: Jobs, priority: Sequence[int]) -> list[int]:
-    """Return when each job starts if time runs backward, and lanes take jobs of high numbers first.
+    """Return when each job starts if time runs backward, and jobs of high numbers come first.
 
     The first job starts at 0.
     """
-    mirrored = _ListSchedule(jobs, jobs.needs[:, ::-1], [-each for each in priority]).run()
+    mirrored = _starts(jobs, jobs.needs[:, ::-1], -np.asarray(priority, np.int64))
     ends = [start + time for start, time in zip(mirrored, jobs.nanoseconds, strict=True)]
     whole = max(ends, default=0)
     return [whole - end for end in ends]
@@ -36,83 +43,164 @@ def start_late(jobs: Jobs, priority: Sequence[int]) -> list[int]:
 
 def rest(jobs: Jobs) -> list[int]:
     """Return the longest path from the start of each job to the end of the iteration."""
-    found = list(jobs.nanoseconds)
-    followers = _followers(len(found), jobs.needs)
-    for job in reversed(range(len(found))):
-        found[job] += max((found[each] for each in followers[job]), default=0)
+    found = numbers(jobs.nanoseconds)
+    _add_longest(_lists(len(found), jobs.needs), found)
+    return plain(found)
+
+
+class _Lists(NamedTuple):
+    """Lists of numbers, one after the other."""
+
+    firsts: Numbers
+    """Where each list begins in `members`, and the end of the last one."""
+
+    members: Numbers
+    """The numbers of all lists."""
+
+
+class _Queues(NamedTuple):
+    """Where jobs wait: those that occupy the same lanes in one queue."""
+
+    of_job: Numbers
+    """The queue of each job."""
+
+    lanes: _Lists
+    """The lanes of each queue."""
+
+    of_lane: _Lists
+    """The queues of each lane."""
+
+
+def _starts(jobs: Jobs, edges: Edges, priority: npt.NDArray[np.int64]) -> list[int]:
+    """Return when each job starts if it waits for the first job of each of its edges."""
+    count = len(jobs.nanoseconds)
+    by_priority = np.argsort(priority, kind="stable")
+    place = np.empty(count, np.int64)
+    place[by_priority] = np.arange(count)
+    missing = looped(np.bincount(edges[:, 1], minlength=count))
+    start = zeros(count)
+    _run(
+        _lists(count, edges),
+        missing,
+        _queues(jobs),
+        numbers(jobs.nanoseconds),
+        looped(by_priority),
+        looped(place),
+        start,
+    )
+    return plain(start)
+
+
+def _lists(count: int, pairs: npt.NDArray[np.int64]) -> _Lists:
+    """Return `count` lists: of pairs `[pair, 2]`, the first number is the list, the second one its member."""
+    firsts = np.concatenate([[0], np.cumsum(np.bincount(pairs[:, 0], minlength=count))])
+    return _Lists(looped(firsts), looped(pairs[np.argsort(pairs[:, 0], kind="stable"), 1]))
+
+
+def _queues(jobs: Jobs) -> _Queues:
+    """Return the queues in which jobs wait."""
+    queues: dict[tuple[int, ...], int] = {}
+    of_job = [queues.setdefault(lanes, len(queues)) for lanes in jobs.lanes]
+    pairs = [(queue, lane) for lanes, queue in queues.items() for lane in lanes]
+    occupied = np.array(pairs, np.int64).reshape(-1, 2)
+    return _Queues(
+        numbers(of_job), _lists(len(queues), occupied), _lists(len(jobs.lane_names), occupied[:, ::-1])
+    )
+
+
+@compiled
+def _add_longest(followers: _Lists, rest: Numbers) -> None:
+    """Add the longest path that follows each job to its time."""
+    for job in range(len(rest) - 1, -1, -1):
+        longest = 0
+        for place in range(followers.firsts[job], followers.firsts[job + 1]):
+            longest = max(longest, rest[followers.members[place]])
+        rest[job] += longest
+
+
+@compiled
+def _idle(lanes: _Lists, busy: Numbers, queue: int) -> bool:
+    """Tell whether all lanes of a queue are free."""
+    for place in range(lanes.firsts[queue], lanes.firsts[queue + 1]):
+        if busy[lanes.members[place]]:
+            return False
+    return True
+
+
+@compiled
+def _first(queues: _Queues, busy: Numbers, head: Numbers, lane: int) -> int:
+    """Return the queue of a free lane whose first job comes first of those that may begin; -1 without any."""
+    found, first = -1, len(queues.of_job)
+    for at in range(queues.of_lane.firsts[lane], queues.of_lane.firsts[lane + 1]):
+        queue = queues.of_lane.members[at]
+        if head[queue] < first and _idle(queues.lanes, busy, queue):
+            found, first = queue, head[queue]
     return found
 
 
-class _ListSchedule:
-    """A list schedule as it is made."""
+@compiled
+def _run(
+    followers: _Lists,
+    missing: Numbers,
+    queues: _Queues,
+    nanoseconds: Numbers,
+    by_priority: Numbers,
+    place: Numbers,
+    start: Numbers,
+) -> None:
+    """Write when each job starts. `missing` has the number of jobs that each one waits for.
 
-    def __init__(self, jobs: Jobs, edges: Edges, priority: Sequence[int]) -> None:
-        count = len(jobs.nanoseconds)
-        self._jobs = jobs
-        self._priority = priority
-        self._followers = _followers(count, edges)
-        self._missing = [0] * count
-        for _, after in edges.tolist():
-            self._missing[after] += 1
-        self._start = [-1] * count
-        self._busy = [False] * len(jobs.lane_names)
-        self._waiting: list[list[tuple[int, int]]] = [[] for _ in jobs.lane_names]
-        """The jobs that wait for each lane, by priority. A job waits for one lane at a time, a busy one."""
-        self._running: list[tuple[int, int]] = []
-        """The end of each job that runs, and its number."""
-
-    def run(self) -> list[int]:
-        """Return when each job starts."""
-        now, ready, freed = 0, [job for job, missing in enumerate(self._missing) if not missing], set[int]()
-        while True:
-            for job in ready:
-                if self._jobs.lanes[job]:
-                    freed.add(self._wait(job, self._jobs.lanes[job][0]))
-                else:
-                    self._begin(job, now)
-            for lane in sorted(freed):
-                self._serve(lane, now)
-            if not self._running:
-                return self._start
-            now, ready, freed = self._running[0][0], [], set()
-            while self._running and self._running[0][0] == now:
-                self._end(heappop(self._running)[1], ready, freed)
-
-    def _wait(self, job: int, lane: int) -> int:
-        """Let a job wait for a lane, and return the lane."""
-        heappush(self._waiting[lane], (self._priority[job], job))
-        return lane
-
-    def _serve(self, lane: int, now: int) -> None:
-        """Begin the first job that waits for a free lane. Those that need a busy one wait for that one."""
-        waiting = self._waiting[lane]
-        while waiting and not self._busy[lane]:
-            job = heappop(waiting)[1]
-            busy = next((each for each in self._jobs.lanes[job] if self._busy[each]), None)
-            if busy is None:
-                self._begin(job, now)
-            else:
-                self._wait(job, busy)
-
-    def _begin(self, job: int, now: int) -> None:
-        self._start[job] = now
-        for lane in self._jobs.lanes[job]:
-            self._busy[lane] = True
-        heappush(self._running, (now + self._jobs.nanoseconds[job], job))
-
-    def _end(self, job: int, ready: list[int], freed: set[int]) -> None:
-        """Free the lanes of a job, and add the jobs to `ready` that waited for it alone."""
-        for lane in self._jobs.lanes[job]:
-            self._busy[lane] = False
-            freed.add(lane)
-        for follower in self._followers[job]:
-            self._missing[follower] -= 1
-            if not self._missing[follower]:
-                ready.append(follower)
-
-
-def _followers(count: int, edges: Edges) -> list[list[int]]:
-    found: list[list[int]] = [[] for _ in range(count)]
-    for before, after in edges.tolist():
-        found[before].append(after)
-    return found
+    `by_priority` has the jobs in the order of their priority, and `place` the place of each one there.
+    """
+    lanes, of_lane, count = queues.lanes, queues.of_lane, len(missing)
+    waiting = [[0 for _ in range(0)] for _ in range(len(lanes.firsts) - 1)]
+    head = zeros(len(lanes.firsts) - 1)  # the place of the first job that waits in each queue
+    for queue in range(len(head)):
+        head[queue] = count
+    busy = zeros(len(of_lane.firsts) - 1)
+    able = [(0, 0, 0) for _ in range(0)]
+    running = [(0, 0) for _ in range(0)]
+    ready = [job for job in range(count) if not missing[job]]
+    now = 0
+    while True:
+        for job in ready:
+            queue = queues.of_job[job]
+            heappush(waiting[queue], place[job])
+            head[queue] = waiting[queue][0]
+            if _idle(lanes, busy, queue):
+                heappush(able, (head[queue], queue, -1))
+        while able:
+            _, queue, freed = heappop(able)
+            while waiting[queue] and _idle(lanes, busy, queue):
+                job = by_priority[heappop(waiting[queue])]
+                head[queue] = waiting[queue][0] if waiting[queue] else count
+                start[job] = now
+                heappush(running, (now + nanoseconds[job], job))
+                for at in range(lanes.firsts[queue], lanes.firsts[queue + 1]):
+                    busy[lanes.members[at]] = 1
+            if freed >= 0 and not busy[freed]:
+                queue = _first(queues, busy, head, freed)
+                if queue >= 0:
+                    heappush(able, (head[queue], queue, freed))
+        if not running:
+            return
+        now = running[0][0]
+        ready.clear()
+        ended = [0 for _ in range(0)]
+        while running and running[0][0] == now:
+            ended.append(heappop(running)[1])
+            queue = queues.of_job[ended[-1]]
+            for at in range(lanes.firsts[queue], lanes.firsts[queue + 1]):
+                busy[lanes.members[at]] = 0
+        for job in ended:
+            for at in range(followers.firsts[job], followers.firsts[job + 1]):
+                follower = followers.members[at]
+                missing[follower] -= 1
+                if not missing[follower]:
+                    ready.append(follower)
+            queue = queues.of_job[job]
+            for at in range(lanes.firsts[queue], lanes.firsts[queue + 1]):
+                lane = lanes.members[at]
+                other = _first(queues, busy, head, lane)
+                if other >= 0:
+                    heappush(able, (head[other], other, lane))

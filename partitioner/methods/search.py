@@ -65,7 +65,7 @@ AUTODIST = "methods/autodist.md"
 SMALL = 512
 """The most operations times workers for which `exact` takes seconds."""
 
-FIRST = "wu-2016", "ps", "ps-load-balancing", "one-weird-trick", "recursive"
+FIRST = "all-reduce", "wu-2016", "ps", "ps-load-balancing", "one-weird-trick", "recursive"
 """The methods of which searches start first: they take little time, and each is good for some graphs."""
 
 for _method in (

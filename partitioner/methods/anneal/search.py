@@ -7,7 +7,9 @@
                    placement, experts' strategies, a random strategy. Each is rewritten at once if it is one
                    of the `REWRITTEN` fastest so far
     chains         from each of the `STARTS` fastest starts; then `RESTARTS` from the best so far. The plan
-                   of a chain is rewritten, and gets the order of a list schedule, if it is the best so far
+                   of a chain is rewritten if it is the best so far
+    rewriting      other orders and several hops. The fastest plan so far gets the order of a list schedule
+                   as well
     last chain     from the best plan to fewer bytes (`fewer_bytes`), in at most its time, or the part more
                    that the setting `slower` allows
     temperature    falls geometrically, from that of the setting to 1 / `COOLED` of it; the last chain has
@@ -73,6 +75,8 @@ class _Annealing:
         self.times: TaskTimes = task_times(asked.graph, asked.machine, asked.workers)
         self.rewrites = Rewrites(asked, self.times)
         self.counts = KnownCounts(prime_factors(asked.workers))
+        self.fastest: int | None = None
+        """The least time of rewritten plans before they got the order of a list schedule."""
         self.least_excess = 0
         """By how many bytes the lightest start that does not fit exceeds the memory."""
 
@@ -113,7 +117,7 @@ class _Annealing:
             start = first[number] if number < len(first) else best
             found = self._chain(chains, start, Random(f"{sampling.seed} {number}"))
             if found.nanoseconds < best.nanoseconds:
-                best = self.rewrites.scheduled(self._rewritten(found))
+                best = self._rewritten(found)
         if not self.budget.spent:
             most = int(best.nanoseconds * (1 + sampling.slower))
             best = self._chain(chains, best, Random(f"{sampling.seed} bytes"), most)
@@ -147,8 +151,13 @@ class _Annealing:
         return sorted([rewritten.get(each.nanoseconds, each) for each in found], key=_time)
 
     def _rewritten(self, found: Timed) -> Timed:
+        """Return a plan after moves of whole plans. Only the fastest one so far gets list schedules."""
         found = self.rewrites.best(found)
         self.budget.show(found.nanoseconds)
+        if self.fastest is None or found.nanoseconds < self.fastest:
+            self.fastest = found.nanoseconds
+            found = self.rewrites.scheduled(found)
+            self.budget.show(found.nanoseconds)
         return found
 
     def _planned(self) -> Iterator[Timed]:

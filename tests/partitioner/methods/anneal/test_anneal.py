@@ -166,15 +166,12 @@ def test_seconds_limit_the_starts_as_well() -> None:
     """A search without time has one start, the first that there is, made faster by moves of whole plans."""
     graph, seen = graph_of("lenet"), list[SearchProgress]()
     plan = tofu.partition(graph, 4, method="anneal", machine=MACHINE, seconds=1e-6, watch=seen.append)
-    assert len(seen) <= 2
+    assert len(seen) <= 3
     assert not any(each.chain for each in seen)
     assert seen[-1].seconds == plan.step_seconds
     assert plan.sampling is not None
     assert plan.sampling.seconds == 1e-6
-    with pytest.raises(PlanError):
-        tofu.partition(graph, 4, "wu-2016")
-    assert FIRST[:2] == ("wu-2016", "ps")
-    assert seen[0].seconds == simulation(graph, tofu.partition(graph, 4, "ps"), MACHINE).seconds
+    assert seen[0].seconds == simulation(graph, tofu.partition(graph, 4, FIRST[0]), MACHINE).seconds
 
 
 def test_a_start_that_fits_is_looked_for_after_the_seconds() -> None:
