@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 from dataclasses import replace
 from itertools import pairwise
@@ -12,6 +13,7 @@ import pytest
 from tofu.simulator.jobs import Jobs
 from tofu.simulator.list_schedule import rest, start_early, start_late
 
+from ..compiled_loops import same_in_plain_python
 from .random_jobs import random_jobs
 
 
@@ -59,3 +61,17 @@ def test_the_rest_is_the_longest_path() -> None:
         return jobs.nanoseconds[job] + max(map(longest, after), default=0)
 
     assert rest(jobs) == [longest(job) for job in range(len(jobs.nanoseconds))]
+
+
+def digest() -> str:
+    draw = random.Random(5)
+    found = []
+    for _ in range(20):
+        jobs = random_jobs(draw)
+        priority = draw.sample(range(len(jobs.nanoseconds)), len(jobs.nanoseconds))
+        found.append((rest(jobs), start_early(jobs, priority), start_late(jobs, priority)))
+    return hashlib.sha256(repr(found).encode()).hexdigest()
+
+
+def test_compiled_loops_give_the_same() -> None:
+    same_in_plain_python(digest)
