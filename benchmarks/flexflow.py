@@ -6,12 +6,13 @@ python -m benchmarks.flexflow [--model AlexNet] [--cluster P100] [--devices 16] 
 
 Models are those of its Table 4 with 64 samples a device (AlexNet: 256). Recurrent networks have 40 steps.
 The table leaves open the vocabularies, here 10,000 words and 32,000 for NMT, and NMT's attention, here by
-products. `step-time` is recursion that minimises the time of steps, and `hops` after the name of a method is
-its plan with transfers in several hops. Chains of both searches have the same budget, seconds or proposals,
-and their rows say which. Rows that the file has already are passed over. `search_seconds` is the processor
-time of the whole search, starts included, and `compute_ms` the time of all tasks together. `bound_ms` is the
-least time of the plan's tasks and transfers in any order, and `least_ms` that of any plan for the model
-(`tofu.simulator.least_step`). All times are simulated, from estimated times of operators.
+products. `step-time` is recursion that minimises the time of steps. `hops` after the name of a method is its
+plan with transfers in several hops, and `merged` that for the graph with merged operations. Chains of both
+searches have the same budget, seconds or proposals, and their rows say which. Rows that the file has already
+are passed over. `search_seconds` is the processor time of the whole search, starts included, and `compute_ms`
+the time of all tasks together. `bound_ms` is the least time of the plan's tasks and transfers in any order,
+and `least_ms` that of any plan for the graph (`tofu.simulator.least_step`). All times are simulated, from
+estimated times of operators.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ import numpy as np
 
 import tofu
 from tofu.dataflow.graph import Graph
+from tofu.dataflow.merging.merged import merged
 from tofu.errors import TofuError
 from tofu.machines.machine import Machine
 from tofu.partitioner import in_several_hops
@@ -45,6 +47,7 @@ CLUSTERS = {"P100": "p100-node", "K80": "k80-node"}
 BASELINES = ("data-parallel", "one-weird-trick", "wu-2016", "recursive", "refine")
 ON_MACHINES = ("step-time", "data-parallel hops", "step-time hops")
 SEARCHES = ("flexflow", "anneal")
+MERGED = ("data-parallel merged", "anneal merged")
 CELL = ("model", "cluster", "devices", "method")
 
 MODELS: dict[str, tuple[str, dict[str, int], int]] = {
@@ -78,17 +81,20 @@ def computing_seconds(graph: Graph, plan: Plan, machine: Machine) -> float:
     return found / NANOSECONDS
 
 
-@functools.lru_cache(maxsize=1)
-def graph_of(model: str, devices: int) -> Graph:
+@functools.lru_cache(maxsize=2)
+def graph_of(model: str, devices: int, merging: bool = False) -> Graph:
+    """Return the training graph of a model, with merged operations if asked for."""
+    if merging:
+        return merged(graph_of(model, devices))
     name, options, samples = MODELS[model]
     return tofu.models.get(name, batch=samples * devices, **options).training_graph()
 
 
 @functools.lru_cache(maxsize=len(BASELINES))
-def baseline(model: str, devices: int, method: str) -> tuple[Plan, float]:
+def baseline(model: str, devices: int, method: str, merging: bool = False) -> tuple[Plan, float]:
     """Return a plan that needs no machine, and the seconds in which it was found."""
     begin = time.process_time()
-    plan = tofu.partition(graph_of(model, devices), devices, method, memory="unlimited")
+    plan = tofu.partition(graph_of(model, devices, merging), devices, method, memory="unlimited")
     return plan, time.process_time() - begin
 
 
@@ -100,10 +106,10 @@ def step_time(model: str, cluster: str, devices: int) -> tuple[Plan, float]:
     return find_plan(graph_of(model, devices), devices, settings), time.process_time() - begin
 
 
-@functools.lru_cache(maxsize=1)
-def least_ms(model: str, cluster: str, devices: int) -> float:
+@functools.lru_cache(maxsize=2)
+def least_ms(model: str, cluster: str, devices: int, merging: bool) -> float:
     """Return a bound on the time of any plan."""
-    found = least_step(graph_of(model, devices), cluster_of(cluster, devices), devices)
+    found = least_step(graph_of(model, devices, merging), cluster_of(cluster, devices), devices)
     return round(found.seconds * 1e3, 3)
 
 
@@ -119,25 +125,27 @@ def planned(
     model: str, cluster: str, devices: int, method: str, budget: dict[str, Any]
 ) -> tuple[Plan, float]:
     """Return the plan of a method on a machine, and the seconds in which it was found."""
-    if method in BASELINES:
-        return baseline(model, devices, method)
-    graph, machine = graph_of(model, devices), cluster_of(cluster, devices)
+    name, *how = method.split()
+    merging = how == ["merged"]
+    if name in BASELINES and how != ["hops"]:
+        return baseline(model, devices, name, merging)
+    graph, machine = graph_of(model, devices, merging), cluster_of(cluster, devices)
     if method in ON_MACHINES:
-        name, *hops = method.split()
         start = step_time(model, cluster, devices) if name == "step-time" else baseline(model, devices, name)
-        if not hops:
+        if not how:
             return start
         plan, spent = in_hops(graph, start[0], machine)
         return plan, start[1] + spent
     begin = time.process_time()
-    plan = tofu.partition(graph, devices, method, memory="unlimited", machine=machine, **budget)
+    plan = tofu.partition(graph, devices, name, memory="unlimited", machine=machine, **budget)
     return plan, time.process_time() - begin
 
 
 def row(model: str, cluster: str, devices: int, method: str, budget: dict[str, Any]) -> dict[str, Any]:
     """Return what one method finds; raise `TofuError` if it cannot make a plan."""
     plan, spent = planned(model, cluster, devices, method, budget)
-    graph, machine = graph_of(model, devices), cluster_of(cluster, devices)
+    merging = method in MERGED
+    graph, machine = graph_of(model, devices, merging), cluster_of(cluster, devices)
     timeline = simulation(graph, plan, machine)
     return {
         "model": model,
@@ -145,10 +153,10 @@ def row(model: str, cluster: str, devices: int, method: str, budget: dict[str, A
         "devices": devices,
         "operations": len(graph.operations),
         "method": method,
-        **(budget if method in SEARCHES else {}),
+        **(budget if method.split()[0] in SEARCHES else {}),
         "step_ms": round(timeline.seconds * 1e3, 3),
         "bound_ms": round(timeline.bound_seconds * 1e3, 3),
-        "least_ms": least_ms(model, cluster, devices),
+        "least_ms": least_ms(model, cluster, devices, merging),
         "moved_mb": round(plan.cost_bytes / 1e6, 1),
         "compute_ms": round(computing_seconds(graph, plan, machine) * 1e3, 3),
         "search_seconds": round(spent, 1),
@@ -162,7 +170,7 @@ def main() -> None:
     parser.add_argument("--model", choices=MODELS, action="append")
     parser.add_argument("--cluster", choices=CLUSTERS, action="append")
     parser.add_argument("--devices", type=int, action="append")
-    parser.add_argument("--method", choices=(*BASELINES, *ON_MACHINES, *SEARCHES), action="append")
+    parser.add_argument("--method", choices=(*BASELINES, *ON_MACHINES, *SEARCHES, *MERGED), action="append")
     parser.add_argument("--seconds", type=float, help="of each search; 30 by default")
     parser.add_argument("--proposals", type=int, help="of each chain, instead of seconds")
     parser.add_argument("--slower", type=float, help="with --method anneal, see `tofu plan --slower`")
@@ -180,7 +188,7 @@ def main() -> None:
         asked.devices or (4, 16, 64),
         asked.model or MODELS,
         asked.cluster or CLUSTERS,
-        asked.method or (*BASELINES, *ON_MACHINES, *SEARCHES),
+        asked.method or (*BASELINES, *ON_MACHINES, *SEARCHES, *MERGED),
     )
     for devices, model, cluster, method in cells:
         if (model, cluster, devices, method) in known:

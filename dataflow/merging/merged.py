@@ -30,7 +30,7 @@ from ...operators.stages.stage import Stage, derived
 from ...support.gc_pause import gc_paused
 from ...tdl import ast
 from ..builder import Names, numbered
-from ..graph import Graph, Operation, Role, Tensor
+from ..graph import Graph, Operation, Phase, Role, Tensor
 from ..order import dependency_order, hoist_updates, prune
 from ..rewrites.lifted import applied, indexed, unused
 from .candidates import Candidate, addition_tree, candidates, is_addition
@@ -227,9 +227,15 @@ class _Merging:
             self._add_up(group, group.total, stage, inputs, name, place)
 
     def _stack(self, parts: tuple[int, ...], place: int, reader: Operation) -> int:
-        """Return the tensor that has tensors one after the other in its first dimension."""
+        """Return the tensor that has tensors one after the other in its first dimension.
+
+        What the forward pass reads is made there, even if it was first stacked for the backward pass.
+        """
         known = self._stacks.get(frozenset(parts))
         if known is not None and known.parts == parts:
+            maker = self._operations[self._maker[known.whole]]
+            if reader.phase is Phase.FORWARD:
+                self._operations[maker.index] = replace(maker, phase=Phase.FORWARD)
             return known.whole
         inputs = {f"arg{number}": index for number, index in enumerate(parts)}
         shapes = {name: self._tensors[index].shape for name, index in inputs.items()}

@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from tofu.dataflow.graph import Graph, Operation
+from tofu.dataflow.graph import Graph, Operation, Phase
 from tofu.dataflow.merging.candidates import candidates
 from tofu.dataflow.merging.merged import MOST_PARTS, merged
 from tofu.dataflow.training import training_graph
@@ -127,3 +127,13 @@ def test_updates_come_after_the_last_reader() -> None:
 def test_a_graph_without_candidates_stays() -> None:
     graph = get("mlp").training_graph()
     assert merged(graph) is graph
+
+
+def test_what_the_forward_pass_reads_is_made_there() -> None:
+    """The gradient of a weight stacks what the layer before made, and the merged product reads that stack."""
+    found = merged(graph_of("recurrent"))
+    maker = {tensor: operation for operation in found.operations for tensor in operation.outputs}
+    forward = [each for each in found.operations if each.phase is Phase.FORWARD]
+    read = {maker[tensor].name for each in forward for tensor in each.inputs if tensor in maker}
+    assert any(name.startswith("stacked(") for name in read)
+    assert read <= {each.name for each in forward}

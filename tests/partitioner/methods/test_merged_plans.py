@@ -76,6 +76,28 @@ def test_the_merged_plan_is_taken_if_it_costs_no_more_and_fits(
     assert better_merged(graph, limit, search).plan.merged is chosen
 
 
+@pytest.mark.parametrize(("seconds", "chosen"), [((2.0, 1.5), True), ((1.5, 2.0), False)])
+def test_simulated_plans_cost_the_time_of_an_iteration(
+    graph: Graph, plan: Plan, seconds: tuple[float, float], chosen: bool
+) -> None:
+    """The slower one moves fewer bytes."""
+    plain = replace(plan, merged=False)
+
+    def search(each: Graph) -> Fitting:
+        taken = seconds[each is not graph]
+        return Fitting(replace(plain, step_seconds=taken), round(10 / taken), 100, 0)
+
+    assert better_merged(graph, "unlimited", search).plan.merged is chosen
+
+
+@pytest.mark.parametrize("method", ["wu-2016", "one-weird-trick", "data-parallel", "flexflow", "anneal"])
+def test_methods_make_plans_of_merged_graphs(method: str) -> None:
+    graph = tofu.models.get("lstm", batch=32, steps=4, hidden=32).training_graph()
+    changed = merged(graph)
+    drawn = {"machine": "p100-node", "proposals": 5} if method in ("flexflow", "anneal") else {}
+    tofu.partition(changed, 4, method, **drawn).verify(changed)
+
+
 def test_modules_train_merged_graphs() -> None:
     model = tofu.models.get("lstm", batch=32, steps=3, hidden=32)
     data = np.random.default_rng(0).integers(0, 20, (64, 3))
