@@ -34,7 +34,7 @@ CELLS = (("AlexNet", 4), ("AlexNet", 16), ("RNNTC", 16))
 CLUSTER = "P100"
 
 
-def kept(_: Rewrites, found: Timed) -> Timed:
+def kept(_: Rewrites, found: Timed, *_orders: Any) -> Timed:
     return found
 
 
@@ -45,6 +45,7 @@ def redrawn(moves: Moves, draw: Random, state: Sequence[Configuration | None]) -
 WITHOUT: dict[str, Callable[[], list[Any]]] = {
     "nothing": list,
     "orders": lambda: [patch.object(Rewrites, "_reordered", kept)],
+    "list schedules": lambda: [patch.object(Rewrites, "scheduled", kept)],
     "hops": lambda: [patch.object(Rewrites, "_hopped", kept)],
     "windows": lambda: [patch.object(Moves, "_solve", redrawn)],
     "exact": lambda: [patch.object(methods, "SMALL", 0)],
