@@ -15,6 +15,7 @@ from .machines.machine import Machine
 from .machines.machine_file import machine_of
 from .partitioner import Fitting, Needs, Plan, SearchSettings, find_plan_within, lower
 from .partitioner.lowering.arenas import Arenas
+from .partitioner.methods.fitting import cost_of
 from .partitioner.methods.limit import Limit, SameLimit, highest_limit, worker_limits
 from .partitioner.methods.merged_plans import better_merged
 from .partitioner.plans.plan import graph_of, require_graph
@@ -102,8 +103,9 @@ def search_fewest(graph: Graph, settings: SearchSettings, limit: Limit, machine:
 
 
 def _timed(graph: Graph, found: Fitting, machine: Machine) -> Fitting:
-    """Simulate an iteration of a plan."""
-    return replace(found, plan=with_times(graph, found.plan, machine))
+    """Simulate an iteration of a plan, which costs that time from then on."""
+    plan = with_times(graph, found.plan, machine)
+    return replace(found, plan=plan, cost=cost_of(plan))
 
 
 def with_times(graph: Graph, plan: Plan, machine: Machine) -> Plan:

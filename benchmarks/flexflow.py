@@ -125,14 +125,13 @@ def planned(
     model: str, cluster: str, devices: int, method: str, budget: dict[str, Any]
 ) -> tuple[Plan, float]:
     """Return the plan of a method on a machine, and the seconds in which it was found."""
-    name, *how = method.split()
-    merging = how == ["merged"]
-    if name in BASELINES and how != ["hops"]:
+    name, merging = method.split()[0], method in MERGED
+    if name in BASELINES and method not in ON_MACHINES:
         return baseline(model, devices, name, merging)
     graph, machine = graph_of(model, devices, merging), cluster_of(cluster, devices)
     if method in ON_MACHINES:
         start = step_time(model, cluster, devices) if name == "step-time" else baseline(model, devices, name)
-        if not how:
+        if method == name:
             return start
         plan, spent = in_hops(graph, start[0], machine)
         return plan, start[1] + spent

@@ -30,11 +30,12 @@ import numpy as np
 from tofu.partitioner.methods.pardnn.pardnn import communication_ratio, place
 from tofu.partitioner.methods.placement.bound import lower_bound
 from tofu.partitioner.methods.placement.emulate import emulate
-from tofu.partitioner.methods.placement.graph import IntegerLists, Integers, PlacementDevices, PlacementGraph
+from tofu.partitioner.methods.placement.graph import PlacementDevices, PlacementGraph
 from tofu.partitioner.methods.placement.placers import placers
 from tofu.partitioner.methods.placement.portfolio import portfolio
 from tofu.partitioner.methods.placement.priorities import emulated, priorities
 from tofu.partitioner.methods.placement.refine import improve
+from tofu.support.integer_lists import IntegerLists, Integers
 
 from .record import Row, record_parts
 from .unrolled_lstm import unrolled_lstm

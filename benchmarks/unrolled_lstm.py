@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tofu.partitioner.methods.placement.graph import IntegerLists, Integers, PlacementGraph
+from tofu.partitioner.methods.placement.graph import PlacementGraph
+from tofu.support.integer_lists import IntegerLists, Integers
 
 BATCH, HIDDEN, BYTES = 64, 1024, 4
 STATE = BATCH * HIDDEN * BYTES

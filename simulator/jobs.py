@@ -20,6 +20,8 @@ from heapq import heappop, heappush
 import numpy as np
 import numpy.typing as npt
 
+from ..support.integer_lists import IntegerLists
+
 Edges = npt.NDArray[np.int64]
 """`[edge, 2]`: the number of a job, and of one that comes after it."""
 
@@ -71,8 +73,8 @@ def run(jobs: Jobs) -> Moments:
     count = len(jobs.nanoseconds)
     edges = jobs.edges
     assert (edges[:, 0] < edges[:, 1]).all(), "a job comes only after jobs with smaller numbers"
-    followers = edges[np.argsort(edges[:, 0], kind="stable"), 1].tolist()
-    firsts = np.concatenate([[0], np.cumsum(np.bincount(edges[:, 0], minlength=count))]).tolist()
+    after = IntegerLists.grouped(edges[:, 0], edges[:, 1], count)
+    followers, firsts = after.entries.tolist(), after.firsts.tolist()
     missing = np.bincount(edges[:, 1], minlength=count).tolist()
     lanes, nanoseconds = jobs.lanes, jobs.nanoseconds
     ready, start, free = [0] * count, [0] * count, [0] * len(jobs.lane_names)

@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..support.compiled import Numbers, compiled, looped, numbers, plain, zeros
+from ..support.integer_lists import IntegerLists
 from .jobs import Edges, Jobs
 
 
@@ -44,7 +45,7 @@ def start_late(jobs: Jobs, priority: Sequence[int]) -> list[int]:
 def rest(jobs: Jobs) -> list[int]:
     """Return the longest path from the start of each job to the end of the iteration."""
     found = numbers(jobs.nanoseconds)
-    _add_longest(_lists(len(found), jobs.needs), found)
+    _add_longest(_lists(jobs.needs, len(found)), found)
     return plain(found)
 
 
@@ -80,7 +81,7 @@ def _starts(jobs: Jobs, edges: Edges, priority: npt.NDArray[np.int64]) -> list[i
     missing = looped(np.bincount(edges[:, 1], minlength=count))
     start = zeros(count)
     _run(
-        _lists(count, edges),
+        _lists(edges, count),
         missing,
         _queues(jobs),
         numbers(jobs.nanoseconds),
@@ -91,10 +92,10 @@ def _starts(jobs: Jobs, edges: Edges, priority: npt.NDArray[np.int64]) -> list[i
     return plain(start)
 
 
-def _lists(count: int, pairs: npt.NDArray[np.int64]) -> _Lists:
-    """Return `count` lists: of pairs `[pair, 2]`, the first number is the list, the second one its member."""
-    firsts = np.concatenate([[0], np.cumsum(np.bincount(pairs[:, 0], minlength=count))])
-    return _Lists(looped(firsts), looped(pairs[np.argsort(pairs[:, 0], kind="stable"), 1]))
+def _lists(pairs: npt.NDArray[np.int64], count: int) -> _Lists:
+    """Return `count` lists as loops take them: of pairs `[pair, 2]`, each a list and a number in it."""
+    found = IntegerLists.grouped(pairs[:, 0], pairs[:, 1], count)
+    return _Lists(looped(found.firsts), looped(found.entries))
 
 
 def _queues(jobs: Jobs) -> _Queues:
@@ -104,7 +105,7 @@ def _queues(jobs: Jobs) -> _Queues:
     pairs = [(queue, lane) for lanes, queue in queues.items() for lane in lanes]
     occupied = np.array(pairs, np.int64).reshape(-1, 2)
     return _Queues(
-        numbers(of_job), _lists(len(queues), occupied), _lists(len(jobs.lane_names), occupied[:, ::-1])
+        numbers(of_job), _lists(occupied, len(queues)), _lists(occupied[:, ::-1], len(jobs.lane_names))
     )
 
 

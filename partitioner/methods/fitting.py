@@ -63,7 +63,9 @@ class Fitting:
 
 
 def cost_of(plan: Plan) -> int:
-    """Return the cost of a plan by the objective that it was found for."""
+    """Return the cost of a plan by the objective that it was found for: the time of an iteration if known."""
+    if plan.step_seconds is not None:
+        return round(plan.step_seconds * PICOSECONDS_PER_SECOND)
     timed = plan.transfer_time
     return plan.cost_bytes if timed is None else round(timed.seconds * PICOSECONDS_PER_SECOND)
 

@@ -32,10 +32,6 @@ def better_merged(graph: Graph, limit: SameLimit, search: Callable[[Graph], Fitt
             case _:
                 return each.peak_bytes <= limit
 
-    if fits(found) and (_cost(found) <= _cost(plain) or not fits(plain)):
+    if fits(found) and (found.cost <= plain.cost or not fits(plain)):
         return replace(found, plan=replace(found.plan, merged=True))
     return plain
-
-
-def _cost(found: Fitting) -> float:
-    return found.cost if found.plan.step_seconds is None else found.plan.step_seconds

@@ -11,7 +11,7 @@ import tofu
 from benchmarks.scale import Dependences, in_order, layers_on_workers, slept, workers_of
 
 LAYERS = 4
-SLEEP_SECONDS = 0.003
+SLEEP_SECONDS = 0.006
 TRIALS = 4
 
 
@@ -41,10 +41,7 @@ def test_the_bound_is_below_every_order_and_the_simulation_is_one(seed: int) -> 
 
 
 def test_layers_on_workers_overlap_as_their_dependences_allow() -> None:
-    """With kernels that only sleep, a step takes at most half longer than simulated; the best of some trials.
-
-    One worker after the other would take three times as long.
-    """
+    """With kernels that only sleep, a step takes hardly longer than simulated; the best of some trials."""
     graph = tofu.models.get("lstm", batch=2, layers=LAYERS, steps=8, hidden=4).training_graph()
     plan = layers_on_workers(graph, LAYERS, LAYERS)
     workers, dependences = workers_of(graph, plan), Dependences.of(graph)
@@ -52,4 +49,4 @@ def test_layers_on_workers_overlap_as_their_dependences_allow() -> None:
     simulated = (max(dependences.starts(workers, order)) + 1) * SLEEP_SECONDS
     assert simulated < len(workers) * SLEEP_SECONDS / 3
     steps = slept(tofu.lower(graph, in_order(plan, graph, order)), SLEEP_SECONDS, TRIALS)
-    assert any(seconds < 1.5 * simulated for seconds in steps)
+    assert any(seconds < 1.25 * simulated for seconds in steps)

@@ -19,7 +19,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ....support.compiled import Numbers, compiled, filled, looped, zeros
-from ..placement.graph import IntegerLists, PlacementDevices, PlacementGraph
+from ....support.integer_lists import IntegerLists
+from ..placement.graph import PlacementDevices, PlacementGraph
 from ..placement.levels import levels
 from ..placement.one_device import by_speed
 from ..placement.wires import Wires, mean_nanoseconds, wires

@@ -16,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ....support.compiled import plain
-from ..placement.graph import Integers, PlacementDevices, PlacementGraph
+from ....support.integer_lists import Integers
+from ..placement.graph import PlacementDevices, PlacementGraph
 from ..placement.live_tree import bytes_at, peak, peak_tick
 from ..placement.movable import MovablePlacement, movable
 from ..placement.moves import move

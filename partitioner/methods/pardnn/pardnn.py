@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..placement.graph import Integers, PlacementDevices, PlacementGraph
+from ....support.integer_lists import Integers
+from ..placement.graph import PlacementDevices, PlacementGraph
 from ..placement.priorities import emulated
 from ..placement.wires import mean_messages, mean_nanoseconds, wires
 from .balancing import balance

@@ -16,8 +16,9 @@ from dataclasses import replace
 from functools import partial
 
 from ....errors import PlanError
+from ....support.integer_lists import Integers
 from ...plans.plan import Plan
-from ..placement.graph import Integers, PlacementDevices, PlacementGraph
+from ..placement.graph import PlacementDevices, PlacementGraph
 from ..placement.placing import ROUNDS, Placing
 from ..placement.priorities import emulated
 from ..simulated import SimulatedSearch

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .graph import Integers, NodeSchedule, PlacementDevices, PlacementGraph
+from ....support.integer_lists import Integers
+from .graph import NodeSchedule, PlacementDevices, PlacementGraph
 from .lifetimes import live_intervals
 from .portfolio import portfolio
 from .priorities import Orders, no_orders

@@ -14,7 +14,8 @@ import numpy.typing as npt
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from .graph import Integers, PlacementDevices, PlacementGraph
+from ....support.integer_lists import Integers
+from .graph import PlacementDevices, PlacementGraph
 from .wires import mean_nanoseconds
 
 _Amounts = npt.NDArray[np.int64] | npt.NDArray[np.float64]

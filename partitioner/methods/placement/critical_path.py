@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ....support.integer_lists import Integers
 from ..pardnn.slicing import slices
-from .graph import Integers, PlacementDevices, PlacementGraph
+from .graph import PlacementDevices, PlacementGraph
 from .linear_clustering import least_loaded
 from .one_device import by_speed
 

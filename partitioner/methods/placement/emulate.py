@@ -16,7 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ....support.compiled import Numbers, compiled, filled, looped, zeros
-from .graph import Integers, NodeSchedule, PlacementDevices, PlacementGraph
+from ....support.integer_lists import Integers
+from .graph import NodeSchedule, PlacementDevices, PlacementGraph
 from .wires import Wires, wires
 
 

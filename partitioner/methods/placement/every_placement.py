@@ -16,7 +16,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from .graph import Integers, PlacementGraph
+from ....support.integer_lists import Integers
+from .graph import PlacementGraph
 from .lifetimes import live_intervals
 
 FEW = 16

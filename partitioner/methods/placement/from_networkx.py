@@ -27,7 +27,8 @@ import numpy as np
 from ....errors import GraphError
 from ....simulator.times import NANOSECONDS
 from ....support.gc_pause import gc_paused
-from .graph import IntegerLists, PlacementGraph
+from ....support.integer_lists import IntegerLists
+from .graph import PlacementGraph
 
 if TYPE_CHECKING:
     import networkx

@@ -19,7 +19,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ....support.compiled import Numbers, compiled, filled, looped, zeros
-from .graph import Integers, PlacementDevices, PlacementGraph
+from ....support.integer_lists import Integers
+from .graph import PlacementDevices, PlacementGraph
 from .levels import levels
 from .wires import Wires, wires
 

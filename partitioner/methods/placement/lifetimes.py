@@ -19,7 +19,8 @@ from functools import cached_property
 import numpy as np
 
 from ....programs.offsets import place
-from .graph import Integers, PlacementGraph
+from ....support.integer_lists import Integers
+from .graph import PlacementGraph
 from .neighbourhoods import members, part_bytes, with_neighbourhoods
 from .stays import kept_until, stays, ticks_of
 from .taking_over import Hosts, hosts

@@ -10,8 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from ....support.compiled import Numbers, compiled, looped, zeros
+from ....support.integer_lists import Integers
 from ..pardnn.slicing import slices
-from .graph import Integers, PlacementDevices, PlacementGraph
+from .graph import PlacementDevices, PlacementGraph
 from .levels import levels
 
 

@@ -19,8 +19,9 @@ import numpy as np
 
 from ....errors import PlanError
 from ....support.compiled import numbers, plain, zeros
+from ....support.integer_lists import Integers
 from .every_placement import TooManyError, fitting_placement
-from .graph import Integers, PlacementDevices, PlacementGraph
+from .graph import PlacementDevices, PlacementGraph
 from .lifetimes import SCRATCH, LiveIntervals, live_intervals
 from .live_tree import peak
 from .movable import movable

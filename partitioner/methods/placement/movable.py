@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ....support.compiled import COMPILED, Numbers
-from .graph import IntegerLists, Integers, PlacementDevices, PlacementGraph
+from ....support.integer_lists import IntegerLists, Integers
+from .graph import PlacementDevices, PlacementGraph
 from .lifetimes import live_intervals
 from .live_tree import built
 from .neighbourhoods import with_neighbourhoods, with_places

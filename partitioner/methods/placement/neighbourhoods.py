@@ -13,7 +13,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from .graph import Integers, PlacementDevices, PlacementGraph
+from ....support.integer_lists import Integers
+from .graph import PlacementDevices, PlacementGraph
 
 
 def with_neighbourhoods(graph: PlacementGraph, workers: int, worker: Integers) -> Integers:

@@ -6,12 +6,13 @@ from ....errors import PlanError
 from ....machines.machine import Machine
 from ....simulator.times import NANOSECONDS
 from ....support.gc_pause import gc_paused
+from ....support.integer_lists import Integers
 from ..limit import Limit, worker_limits
 from .bound import lower_bound
 from .candidates import candidates
 from .devices import devices_of
 from .from_networkx import PlainGraph
-from .graph import Integers, NodeSchedule, PlacementDevices, PlacementGraph
+from .graph import NodeSchedule, PlacementDevices, PlacementGraph
 from .lifetimes import live_intervals
 from .mend import mend
 from .result import Placement

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 
+from ....support.integer_lists import Integers
 from ..pardnn.pardnn import place
 from .by_tensor import by_tensor
 from .chunks import chunks_by_bytes, chunks_by_time
 from .critical_path import critical_path
-from .graph import Integers, PlacementDevices, PlacementGraph
+from .graph import PlacementDevices, PlacementGraph
 from .heft import heft, heft_with_lanes
 from .linear_clustering import linear_clustering
 from .one_device import one_device

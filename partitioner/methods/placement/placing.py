@@ -14,6 +14,7 @@ from ....dataflow.graph import Phase
 from ....dataflow.micro_batches import copy_name
 from ....errors import PlanError
 from ....simulator.times import task_times
+from ....support.integer_lists import Integers
 from ...plans.plan import Plan
 from ...plans.simulation import Simulations
 from ..flexflow.configurations import divisors
@@ -21,7 +22,7 @@ from ..simulated import SimulatedSearch
 from ..with_backward import with_backward
 from ..worker_memory import WorkerMemory
 from .devices import devices_of
-from .graph import Integers, NodeSchedule, PlacementDevices, PlacementGraph
+from .graph import NodeSchedule, PlacementDevices, PlacementGraph
 from .grouped_plan import Inside, grouped_plan, inside_of, whole_operations
 from .mend import least_bytes, mend
 from .pipeline_order import PipelineOrder, pipeline_priorities

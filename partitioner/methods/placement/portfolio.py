@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ....support.integer_lists import Integers
 from .emulate import TimedSchedule
-from .graph import Integers, PlacementDevices, PlacementGraph
+from .graph import PlacementDevices, PlacementGraph
 from .placers import placers
 from .priorities import Orders, emulated, no_orders
 

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from ....support.integer_lists import Integers
 from .emulate import TimedSchedule, emulate
-from .graph import Integers, PlacementDevices, PlacementGraph
+from .graph import PlacementDevices, PlacementGraph
 from .levels import levels
 
 PRIORITIES = 2

@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from ....support.integer_lists import Integers
 from .emulate import TimedSchedule
-from .graph import Integers, PlacementDevices, PlacementGraph
+from .graph import PlacementDevices, PlacementGraph
 from .priorities import PRIORITIES, Orders, emulated, no_orders
 
 Fits = Callable[[Integers], bool]

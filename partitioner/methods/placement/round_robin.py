@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .graph import Integers, PlacementDevices, PlacementGraph
+from ....support.integer_lists import Integers
+from .graph import PlacementDevices, PlacementGraph
 
 
 def round_robin(graph: PlacementGraph, devices: PlacementDevices) -> Integers:

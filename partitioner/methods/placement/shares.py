@@ -13,8 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ....dataflow.graph import Graph
+from ....support.integer_lists import Integers
 from ...plans.plan import Plan
-from .graph import Integers, PlacementGraph
+from .graph import PlacementGraph
 from .grouped_plan import Inside, inside_of
 from .mend import least_bytes
 from .neighbourhoods import part_bytes

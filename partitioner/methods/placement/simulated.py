@@ -17,7 +17,8 @@ from ....programs.program import Lane
 from ....simulator.jobs import Jobs, run
 from ....simulator.ways import Ways
 from ....support.gc_pause import gc_paused
-from .graph import Integers, PlacementDevices, PlacementGraph
+from ....support.integer_lists import Integers
+from .graph import PlacementDevices, PlacementGraph
 from .stays import stays, ticks_of
 
 

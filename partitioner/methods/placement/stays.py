@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .graph import Integers, PlacementGraph
+from ....support.integer_lists import Integers
+from .graph import PlacementGraph
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from .graph import Integers, PlacementGraph
+from ....support.integer_lists import Integers
+from .graph import PlacementGraph
 from .stays import Stays
 
 

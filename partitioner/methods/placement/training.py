@@ -16,9 +16,10 @@ import numpy as np
 from ....dataflow.graph import Graph, Operation
 from ....operators.stages.bound_operator import BoundOperator
 from ....simulator.times import TaskTimes
+from ....support.integer_lists import IntegerLists, Integers
 from ...layouts.step_split import prime_factors, split_operation
 from ...layouts.uses import unread
-from .graph import IntegerLists, Integers, PlacementGraph
+from .graph import PlacementGraph
 from .grouped_plan import Inside
 
 

@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ....support.compiled import Numbers, looped
-from .graph import IntegerLists, Integers, PlacementDevices, PlacementGraph
+from ....support.integer_lists import IntegerLists, Integers
+from .graph import PlacementDevices, PlacementGraph
 
 
 class Wires(NamedTuple):

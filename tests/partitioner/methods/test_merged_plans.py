@@ -13,6 +13,7 @@ from tofu.dataflow.graph import Graph
 from tofu.dataflow.merging.merged import merged
 from tofu.errors import PlanError
 from tofu.partitioner import Fitting, Plan
+from tofu.partitioner.methods.fitting import cost_of
 from tofu.partitioner.methods.limit import Limit
 from tofu.partitioner.methods.merged_plans import better_merged
 
@@ -85,7 +86,8 @@ def test_simulated_plans_cost_the_time_of_an_iteration(
 
     def search(each: Graph) -> Fitting:
         taken = seconds[each is not graph]
-        return Fitting(replace(plain, step_seconds=taken), round(10 / taken), 100, 0)
+        found = replace(plain, step_seconds=taken, cost_bytes=round(10 / taken))
+        return Fitting(found, cost_of(found), 100, 0)
 
     assert better_merged(graph, "unlimited", search).plan.merged is chosen
 

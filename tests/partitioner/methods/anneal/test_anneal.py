@@ -160,6 +160,9 @@ def test_the_watch_is_told_of_starts_and_of_the_plan_that_is_returned() -> None:
     assert starts
     assert not any(each.chains or each.proposals for each in starts)
     assert any(each.chain and each.proposals for each in seen)
+    assert "wu-2016" in FIRST  # a start that cannot be made is passed over
+    with pytest.raises(PlanError):
+        tofu.partition(graph_of("lenet"), 4, "wu-2016")
 
 
 def test_seconds_limit_the_starts_as_well() -> None:

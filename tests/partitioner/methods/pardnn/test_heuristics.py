@@ -14,8 +14,9 @@ from tofu.partitioner.methods.pardnn.heuristics import (
     move_costs,
     potentials,
 )
-from tofu.partitioner.methods.placement.graph import IntegerLists, PlacementDevices, PlacementGraph
+from tofu.partitioner.methods.placement.graph import PlacementDevices, PlacementGraph
 from tofu.partitioner.methods.placement.lifetimes import live_intervals
+from tofu.support.integer_lists import IntegerLists
 
 from ..placement.drawn_graphs import drawn, drawn_devices, drawn_order, drawn_workers
 

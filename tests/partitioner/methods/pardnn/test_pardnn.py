@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from tofu.partitioner.methods.pardnn.pardnn import communication_ratio, place, place_slices
 from tofu.partitioner.methods.pardnn.slicing import slices
-from tofu.partitioner.methods.placement.graph import IntegerLists
 from tofu.partitioner.methods.placement.priorities import emulated
+from tofu.support.integer_lists import IntegerLists
 
 from ..placement.random_graphs import joined_devices, random_graph, training_like
 

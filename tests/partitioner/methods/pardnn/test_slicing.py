@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tofu.partitioner.methods.pardnn.slicing import Slices, slices
-from tofu.partitioner.methods.placement.graph import IntegerLists, PlacementGraph
+from tofu.partitioner.methods.placement.graph import PlacementGraph
+from tofu.support.integer_lists import IntegerLists
 
 from ..placement.random_graphs import joined_devices, random_graph, training_like
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tofu.partitioner.methods.placement.graph import IntegerLists, PlacementDevices, PlacementGraph
+from tofu.partitioner.methods.placement.graph import PlacementDevices, PlacementGraph
 from tofu.partitioner.methods.placement.shares import with_shares
+from tofu.support.integer_lists import IntegerLists
 
 
 def drawn(generator: np.random.Generator, nodes: int, sizes: int = 100) -> PlacementGraph:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tofu.partitioner.methods.placement.graph import IntegerLists, PlacementDevices, PlacementGraph
+from tofu.partitioner.methods.placement.graph import PlacementDevices, PlacementGraph
+from tofu.support.integer_lists import IntegerLists
 
 
 def random_graph(

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tofu.partitioner.methods.placement.bound import lower_bound, path_bound, work_bound
-from tofu.partitioner.methods.placement.graph import IntegerLists
 from tofu.partitioner.methods.placement.portfolio import portfolio
+from tofu.support.integer_lists import IntegerLists
 
 from .every_placement import least_time, small_case
 from .random_graphs import joined_devices, random_graph, training_like

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from tofu.partitioner.methods.placement.by_tensor import by_tensor
-from tofu.partitioner.methods.placement.graph import IntegerLists
 from tofu.partitioner.methods.placement.one_device import one_device
+from tofu.support.integer_lists import IntegerLists
 
 from .random_graphs import joined_devices, random_graph
 

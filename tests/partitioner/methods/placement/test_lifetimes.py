@@ -8,8 +8,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tofu.partitioner.methods.placement.graph import IntegerLists, PlacementGraph
+from tofu.partitioner.methods.placement.graph import PlacementGraph
 from tofu.partitioner.methods.placement.lifetimes import SCRATCH, live_intervals
+from tofu.support.integer_lists import IntegerLists
 
 from .drawn_graphs import drawn, drawn_order, drawn_workers
 

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from tofu.errors import PlanError
 from tofu.partitioner.methods.placement import mend as mending
-from tofu.partitioner.methods.placement.graph import IntegerLists, PlacementDevices, PlacementGraph
+from tofu.partitioner.methods.placement.graph import PlacementDevices, PlacementGraph
 from tofu.partitioner.methods.placement.lifetimes import live_intervals
 from tofu.partitioner.methods.placement.mend import least_bytes, mend, together_bytes
+from tofu.support.integer_lists import IntegerLists
 
 from ....compiled_loops import same_in_plain_python
 from .drawn_graphs import drawn, drawn_devices, drawn_order, drawn_shares, drawn_workers

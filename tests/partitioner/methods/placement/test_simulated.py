@@ -14,8 +14,9 @@ from tofu.machines.machine import uniform
 from tofu.machines.machine_file import decode_machine
 from tofu.partitioner.methods.placement.bound import lower_bound
 from tofu.partitioner.methods.placement.devices import devices_of, kinds_of
-from tofu.partitioner.methods.placement.graph import IntegerLists, PlacementGraph
+from tofu.partitioner.methods.placement.graph import PlacementGraph
 from tofu.partitioner.methods.placement.simulated import simulate_placement
+from tofu.support.integer_lists import IntegerLists
 from tofu.support.strict_documents import parse_yaml
 
 from .drawn_graphs import drawn, drawn_order, drawn_workers
