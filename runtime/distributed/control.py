@@ -158,8 +158,8 @@ class Control:
             found = self._exchanged(purpose.encode(), content)
             self._exchanges, self._stage = self._exchanges + 1, None
             return found
-        except (KeyboardInterrupt, SystemExit):
-            self.failed(f"{self._names[self._number]} was interrupted")
+        except (KeyboardInterrupt, SystemExit) as error:
+            self.left_with(error)
             raise
 
     def expect(self, purpose: str) -> None:
@@ -195,10 +195,18 @@ class Control:
                 self._links[0].send(FrameKind.REPORT, reason.encode(), GRACE_SECONDS)
         if self._number or suspected:
             with self._news:
-                self._news.wait_for(lambda: self._verdict is not None, GRACE_SECONDS)
+                self._news.wait_for(lambda: self._verdict is not None or self._alone(), GRACE_SECONDS)
         self._judge(reason)
         assert self._verdict is not None
         return self._verdict
+
+    def left_with(self, error: BaseException) -> None:
+        """Tell all processes of the error with which this one leaves, if none has ended the run before."""
+        if self._verdict is not None:
+            return
+        interrupted = isinstance(error, KeyboardInterrupt | SystemExit)
+        how = "was interrupted" if interrupted else f"ended with {type(error).__name__}: {error}"
+        self.failed(f"{self._names[self._number]} {how}")
 
     def close(self) -> None:
         """Say farewell, and end all connections."""
@@ -210,6 +218,10 @@ class Control:
                 link.connection.shutdown(socket.SHUT_WR)
             link.connection.close()
 
+    def _alone(self) -> bool:
+        """Tell whether the first process, which judges, has left."""
+        return bool(self._number) and self._links[0].ended
+
     def _send(self, link: _Link, content: bytes) -> None:
         try:
             link.send(FrameKind.DATA, content)
@@ -220,7 +232,7 @@ class Control:
         """Wait for the next contents of a process."""
         with self._news:
             self._news.wait_for(lambda: link.inbox or link.ended or self._verdict is not None)
-            if self._verdict is None and link.inbox:
+            if link.inbox:  # what a process sent before the run ended is valid
                 return link.inbox.popleft()
         if self._verdict is None:
             self._judge(f"{self._names[link.process]} ended before the others")

@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING
 
 from ... import errors
@@ -65,6 +66,17 @@ class Processes(Closeable):
 
     def __repr__(self) -> str:
         return f"<process {self.number} of {self.count}, {self.workers} workers>"
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Leave the run; if an error ends it here, all other processes raise an error that says which."""
+        match error:
+            case None | SystemExit(code=None | 0):
+                pass
+            case _:
+                self._control.left_with(error)
+        self.close()
 
     @property
     def workers(self) -> int:

@@ -112,6 +112,31 @@ def test_one_that_leaves_early_is_named(partitioned: PartitionedGraph) -> None:
     assert "KeyError" in told[1]
     for number in (0, 2, 3):
         assert "process 1 (" in told[number], told
+        assert "ended with KeyError: 'a mistake of the script'" in told[number], told
+
+
+@pytest.mark.parametrize("interrupted", [0, 2])
+def test_an_interrupt_between_iterations_is_told(partitioned: PartitionedGraph, interrupted: int) -> None:
+    def disturb(processes: Processes, iteration: int) -> None:
+        if processes.number == interrupted and iteration == 3:
+            raise KeyboardInterrupt
+
+    told = results(COUNT, both(training(partitioned, disturb)))
+    assert told[interrupted].startswith("KeyboardInterrupt")
+    for number in set(range(COUNT)) - {interrupted}:
+        assert f"process {interrupted} (" in told[number], told
+        assert "was interrupted" in told[number], told
+
+
+def test_one_that_has_finished_is_told_from_one_that_failed(partitioned: PartitionedGraph) -> None:
+    def work(processes: Processes) -> None:
+        if processes.number == 1:
+            raise SystemExit(0)
+        processes.any(True)
+
+    told = results(COUNT, work)
+    for number in (0, 2, 3):
+        assert "ended before the others" in told[number], told
 
 
 def test_scripts_that_do_different_things_are_told(partitioned: PartitionedGraph) -> None:
