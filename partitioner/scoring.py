@@ -21,7 +21,7 @@ from ..support.wording import counted
 from .costs.plan_bytes import Contribution
 from .layouts.step_split import prime_factors
 from .lowering.arenas import Arenas
-from .methods.meshes.axes import find_axes
+from .methods.meshes.axes import find_sample_axes
 from .methods.search import find_plan
 from .methods.settings import SearchSettings
 from .plans.plan import Plan, contributors, require_graph
@@ -124,7 +124,7 @@ def _samples(graph: Graph, forms: Mapping[str, Dimensions], factors: tuple[int, 
     if not any(steps):
         return
     problem = build_problem(graph)
-    samples = find_axes(problem).batch_variable
+    samples = find_sample_axes(problem).variable
     for operation, number in zip(graph.operations, problem.operation_class, strict=True):
         if operation.phase is Phase.UPDATE or number not in samples:
             continue

@@ -9,6 +9,7 @@ Guarantees: the buffers are those of `lower`, in the same order, so the arenas a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 from ...dataflow.graph import Graph
 from ...programs.memory import MemoryFigures
@@ -22,10 +23,14 @@ class Arenas:
     """The arenas of plans of one graph."""
 
     def __init__(self, graph: Graph) -> None:
-        self._touched = TouchedTensors.of(graph)
+        self._graph = graph
         self._known: dict[tuple[int, ...], KnownUses] = {}
         self._last: tuple[Plan, PlacedUses] | None = None
         """The plan that was asked for last, and its uses."""
+
+    @cached_property
+    def _touched(self) -> TouchedTensors:
+        return TouchedTensors.of(self._graph)
 
     @gc_paused()
     def largest(self, plan: Plan, withheld: Sequence[int] = ()) -> int:

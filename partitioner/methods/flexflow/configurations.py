@@ -51,6 +51,7 @@ class Configuration:
     """Who holds what partial results are reduced to."""
 
 
+@cache
 def divisors(number: int) -> tuple[int, ...]:
     """Return the divisors of a number, the smallest first."""
     small = [d for d in range(1, int(number**0.5) + 1) if number % d == 0]

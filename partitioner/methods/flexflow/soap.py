@@ -12,7 +12,7 @@ unless `sums` is true.
 
 A *decision* is an operation. The gradients of one parameter that are added, and their additions, are one
 decision: their partial results stay where they are made until all are added, and are reduced once.
-Implemented in: `find_soap`. No operator is known by its name: everything follows from `find_axes`.
+Implemented in: `find_soap`. No operator is known by its name: everything follows from `find_sample_axes`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ....dataflow.graph import Graph, Operation, Phase, Role
 from ...layouts.forms import Partial
 from ...layouts.uses import Use, touched
 from ...problem.classes import build_problem
-from ..meshes.axes import find_axes
+from ..meshes.axes import find_sample_axes
 from ..meshes.indexing import Indexing, indexing
 
 Label = str | Partial | None
@@ -112,16 +112,16 @@ class _Finder:
         self.sums = sums
         alone = replace(graph, operations=tuple(replace(each, tie=None) for each in graph.operations))
         problem = build_problem(alone)
-        axes = find_axes(problem)
+        samples = find_sample_axes(problem)
         known: dict[Bound, Indexing] = {bound: indexing(bound) for bound in dict.fromkeys(problem.operators)}
         self.indexing = tuple(known[each.bound] for each in graph.operations)
         self.uses = [touched(each) for each in graph.operations]
         self.batch = {
-            number: axes.batch_variable[of]
+            number: samples.variable[of]
             for number, of in enumerate(problem.operation_class)
-            if of in axes.batch_variable
+            if of in samples.variable
         }
-        self.terms = {number for number, of in enumerate(problem.tensor_class) if of in axes.terms}
+        self.terms = {number for number, of in enumerate(problem.tensor_class) if of in samples.terms}
         self._reach_back()
         self.trained = self._trained()
 

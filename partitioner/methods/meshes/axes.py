@@ -28,14 +28,25 @@ from .indexing import Indexing, indexing
 
 
 @dataclass(frozen=True, slots=True)
+class SampleAxes:
+    """Where the samples of a batch are, by classes of tensors and of operations."""
+
+    dimension: dict[int, int]
+    """The dimension of samples, of tensors that have one."""
+
+    variable: dict[int, str]
+    """The variable that the samples reach, of operations that have one."""
+
+    terms: frozenset[int]
+    """Tensors that may stay sums over the batch, not reduced yet."""
+
+
+@dataclass(frozen=True, slots=True)
 class Axes:
     """The purpose of dimensions and variables, by classes of tensors and of operations."""
 
-    batch_dimension: dict[int, int]
-    """The dimension of samples, of tensors that have one."""
-
-    batch_variable: dict[int, str]
-    """The variable that the samples reach, of operations that have one."""
+    samples: SampleAxes
+    """Where the samples are."""
 
     data_dimensions: dict[int, frozenset[int]]
     """The dimensions that come from those of data."""
@@ -43,17 +54,14 @@ class Axes:
     data_variables: dict[int, frozenset[str]]
     """The variables that come from dimensions of data."""
 
-    terms: frozenset[int]
-    """Tensors that may stay sums over the batch, not reduced yet."""
-
     term_readers: frozenset[int]
-    """Operations that read such sums."""
+    """Operations that read sums over the batch that may stay terms."""
 
     sums: frozenset[int]
     """Tensors that may stay sums over features, not reduced yet."""
 
     sum_readers: frozenset[int]
-    """Operations that read such sums."""
+    """Operations that read those."""
 
     read_by_sample: frozenset[int]
     """Tensors that an operation with samples reads."""
@@ -76,6 +84,11 @@ def find_axes(problem: Problem) -> Axes:
     return _Walk(problem).run()
 
 
+def find_sample_axes(problem: Problem) -> SampleAxes:
+    """Follow the samples of a batch through a problem's graph, and nothing else."""
+    return _Walk(problem).samples()
+
+
 class _Walk:
     """Follows dimensions from the inputs of operations to their outputs."""
 
@@ -84,6 +97,7 @@ class _Walk:
         known: dict[Bound, Indexing] = {b: indexing(b) for b in dict.fromkeys(problem.operators)}
         self.indexing = [known[bound] for bound in problem.operators]
         self._linear: dict[tuple[Bound, tuple[str, ...]], bool] = {}
+        self._known: dict[tuple[Bound, Use, int], tuple[str, ...]] = {}
         self.reads: list[list[Link]] = [[] for _ in problem.operators]
         self.makes: list[list[Link]] = [[] for _ in problem.operators]
         for link in problem.links:
@@ -103,8 +117,13 @@ class _Walk:
             phases.setdefault(number, operation.phase)
         self.phases = [phases[number] for number in range(len(problem.operators))]
 
-    def run(self) -> Axes:
+    def samples(self) -> SampleAxes:
         dimension, variable = self._batch()
+        terms = self._terms({n: self._sums(n, [v]) for n, v in variable.items()}, frozenset())
+        return SampleAxes(dimension, variable, terms)
+
+    def run(self) -> Axes:
+        samples = self.samples()
         data_dimensions, data_variables = self._data()
         contracting = {
             number: names
@@ -124,23 +143,22 @@ class _Walk:
             for number, link in parameters
             if self.indexing[number].is_gathered(link.use) and self._kept(number, link)
         )
-        terms = self._terms({n: self._sums(n, [v]) for n, v in variable.items()}, frozenset())
         reducing = [
             [v for v in bound.splits if bound.kind(v) == "reduce" and v not in data_variables[n]]
             for n, bound in enumerate(self.problem.operators)
         ]
-        sums = self._terms({n: self._sums(n, names) for n, names in enumerate(reducing) if names}, terms)
+        sums = self._terms(
+            {n: self._sums(n, names) for n, names in enumerate(reducing) if names}, samples.terms
+        )
         reads = [link for links in self.reads for link in links]
         return Axes(
-            dimension,
-            variable,
+            samples,
             data_dimensions,
             data_variables,
-            terms,
-            frozenset(link.operator for link in reads if link.tensor in terms),
+            frozenset(link.operator for link in reads if link.tensor in samples.terms),
             sums,
             frozenset(link.operator for link in reads if link.tensor in sums),
-            frozenset(link.tensor for link in reads if link.operator in variable),
+            frozenset(link.tensor for link in reads if link.operator in samples.variable),
             contracting,
             frozenset(link.tensor for number, link in parameters if self._contracts(number, link)),
             tables,
@@ -165,10 +183,9 @@ class _Walk:
         """Find the variable that most inputs' samples reach, and the outputs' dimension that it indexes."""
         found, votes = self.indexing[number], Counter[str]()
         for link in self.reads[number]:
-            if link.tensor in dimension:
-                votes.update(
-                    v for v in bound.splits if dimension[link.tensor] in found.dimensions(v, link.use)
-                )
+            place = dimension.get(link.tensor)
+            if place is not None:
+                votes.update(self._splitting(bound, found, link.use, place))
         if not votes:
             return
         chosen = max(votes, key=lambda v: (votes[v], bound.kind(v) == "concat"))
@@ -176,6 +193,13 @@ class _Walk:
         for link in self.makes[number]:
             for place in found.dimensions(chosen, link.use):
                 dimension.setdefault(link.tensor, place)
+
+    def _splitting(self, bound: Bound, found: Indexing, use: Use, dimension: int) -> tuple[str, ...]:
+        """Return the variables that split a dimension of a tensor."""
+        key = bound, use, dimension
+        if key not in self._known:
+            self._known[key] = tuple(v for v in bound.splits if dimension in found.dimensions(v, use))
+        return self._known[key]
 
     def _data(self) -> tuple[dict[int, frozenset[int]], dict[int, frozenset[str]]]:
         dimensions = {

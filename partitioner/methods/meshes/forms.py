@@ -83,7 +83,7 @@ class Allowed:
         axes, bound = self.axes, self.problem.operators[number]
         extents: dict[Label, int] = {v: bound.extents[v] for v in bound.splits}
         features = [v for v in extents if self.style.sequence or v not in axes.data_variables[number]]
-        samples = axes.batch_variable.get(number)
+        samples = axes.samples.variable.get(number)
         contracting = axes.contracting.get(number, ())
         between: Sequence[Label | Partial] = [] if samples is None else [samples]
         if phase is Phase.UPDATE and not set(LEARNED).isdisjoint(writes):
@@ -103,7 +103,7 @@ class Allowed:
         axes, problem, style = self.axes, self.problem, self.style
         shape = problem.shapes[number]
         extents: dict[Label, int] = dict(enumerate(shape))
-        samples = axes.batch_dimension.get(number)
+        samples = axes.samples.dimension.get(number)
         if number in problem.fed:
             return [by_batch(shape, self.factors)]
         if role in (Role.AUXILIARY, Role.SCALAR):
@@ -114,7 +114,7 @@ class Allowed:
         if role in LEARNED:
             between = list(extents) if role is not Role.PARAMETER or style.split_parameters else []
             must = number in axes.contracted | axes.tables
-        elif number in axes.terms:
+        elif number in axes.samples.terms:
             between = [Partial()]
         elif samples is None and role is Role.GRADIENT and number not in axes.read_by_sample:
             between = list(extents)

@@ -97,7 +97,7 @@ def _without_ties(problem: Problem, axes: Axes) -> Graph:
     The gradients of a cell's parameters are added over its steps. All sums but the last may stay terms.
     """
     operations = [
-        operation if number in axes.batch_variable else replace(operation, tie=None)
+        operation if number in axes.samples.variable else replace(operation, tie=None)
         for operation, number in zip(problem.graph.operations, problem.operation_class, strict=True)
     ]
     return replace(problem.graph, operations=tuple(operations))

@@ -207,7 +207,7 @@ class _Search:
     def _tables(self) -> list[tuple[tuple[int, int], _Priced]]:
         """Return the tables of bytes; the first table of a variable also has what it repeats."""
         count, tables, repeats = len(self.operations), [], set(range(len(self.domains)))
-        summed = self.allowed.axes.terms | self.allowed.axes.sums
+        summed = self.allowed.axes.samples.terms | self.allowed.axes.sums
         for operator, tensor, use, weight in self.problem.links:
             shared = None if isinstance(use, int) else self._shared(tensor, operator)
             held = count + tensor if shared is None else shared.variable

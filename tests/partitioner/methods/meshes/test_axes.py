@@ -28,15 +28,15 @@ def test_samples_are_followed_through_reshapes_and_sums(gpt, found):
     axes, tensors, operations = found
     for tensor in gpt.tensors:
         if tensor.role == "activation" and not tensor.name.startswith("position"):
-            assert axes.batch_dimension[tensors[tensor.name]] == 0
+            assert axes.samples.dimension[tensors[tensor.name]] == 0
         if tensor.role in ("parameter", "state", "scalar"):
-            assert tensors[tensor.name] not in axes.batch_dimension
+            assert tensors[tensor.name] not in axes.samples.dimension
     for operation in gpt.operations:
-        has_samples = operations[operation.name] in axes.batch_variable
+        has_samples = operations[operation.name] in axes.samples.variable
         alone = ("position", "update", "grad(embed_weight)", "embed_sum.grad")
         assert has_samples != operation.name.startswith(alone[:3])
-    assert axes.batch_variable[operations["layer0_hidden.product"]] == "n0"
-    assert axes.batch_variable[operations["layer0_hidden.grad.FullyConnected_product.weight"]] == "n0"
+    assert axes.samples.variable[operations["layer0_hidden.product"]] == "n0"
+    assert axes.samples.variable[operations["layer0_hidden.grad.FullyConnected_product.weight"]] == "n0"
 
 
 def test_positions_are_data_and_features_are_not(found):
@@ -59,7 +59,7 @@ def test_products_with_parameters_and_tables(gpt, found):
 
 def test_gradients_that_are_added_stay_terms(found):
     axes, tensors, _ = found
-    assert {name for name, number in tensors.items() if number in axes.terms} == {
+    assert {name for name, number in tensors.items() if number in axes.samples.terms} == {
         "grad(embed_weight)#1",
         "grad(embed_weight)#2",
         "grad(position_output)",
