@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from functools import cache, update_wrapper
 from importlib.util import find_spec
 from threading import local
-from time import perf_counter
+from time import thread_time
 from typing import Any, Generic, ParamSpec, TypeVar
 
 import numpy as np
@@ -52,11 +52,11 @@ class Patience:
     @contextmanager
     def waiting(self) -> Iterator[None]:
         """Count the time until the block ends."""
-        begin = perf_counter()
+        begin = thread_time()
         try:
             yield
         finally:
-            self._seconds += perf_counter() - begin
+            self._seconds += thread_time() - begin
 
 
 class Loop(Generic[P, R]):
