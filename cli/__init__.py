@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from signal import SIGTERM
 from typing import Any
 
@@ -62,23 +64,35 @@ class _Commands(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        with _ends_with_one_message():
+            return super().make_context(*args, **kwargs)
+
     def invoke(self, ctx: click.Context) -> Any:
-        try:
+        with _ends_with_one_message():
             with handled((SIGTERM,), terminate):
                 done = super().invoke(ctx)
             if sys.__stdout__ is not None:  # it is None if the command began with it closed
                 sys.stdout.flush()
-        except TofuError as error:
-            raise ending.Mistake(str(error)) from error
-        except (KeyboardInterrupt, Terminated) as error:
-            raise ending.interrupted(error) from error
-        except BrokenPipeError:
-            ending.leave_closed_pipe()
-        except MemoryError as error:
-            raise ending.Mistake(f"there is not enough memory: {error}") from error
-        except OSError as error:
-            raise ending.of_file(error) from error
         return done
+
+
+@contextmanager
+def _ends_with_one_message() -> Iterator[None]:
+    """Turn an error or a signal into an exit status and one message."""
+    try:
+        yield
+    except TofuError as error:
+        raise ending.Mistake(str(error)) from error
+    except (KeyboardInterrupt, Terminated) as error:
+        raise ending.interrupted(error) from error
+    except BrokenPipeError:
+        ending.leave_closed_pipe()
+    except MemoryError as error:
+        raise ending.Mistake(f"there is not enough memory: {error}") from error
+    except OSError as error:
+        ending.discard_unwritable_output()
+        raise ending.of_file(error) from error
 
 
 def _version(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:

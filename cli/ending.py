@@ -66,8 +66,18 @@ def of_file(error: OSError) -> Mistake:
     return Mistake(f"{place}{error.strerror or error}")
 
 
+def discard_unwritable_output() -> None:
+    """Discard what standard output cannot take, so that Python does not fail to write it while it exits."""
+    if sys.stdout is None:
+        return
+    try:
+        sys.stdout.flush()
+    except OSError:
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, sys.stdout.fileno())
+
+
 def leave_closed_pipe() -> NoReturn:
     """Exit because nobody reads the output any more, without trying to write the rest of it."""
-    null = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, sys.stdout.fileno())
+    discard_unwritable_output()
     sys.exit(CLOSED_PIPE)

@@ -256,7 +256,7 @@ def command(
     workers = workers if plan is None else plan.workers
     processes = None
     if run_in.several:
-        processes = run_in.join(context, workers, plan is not None, device)
+        processes = context.with_resource(run_in.join(context, workers, plan is not None, device))
         workers = processes.workers
     found = task(name, batch, None if data is None else read(data, reading), data)
     settings = changed(found.settings, epochs, learning_rate, optimizer, metrics)

@@ -204,7 +204,8 @@ class Control:
         """Tell all processes of the error with which this one leaves, if none has ended the run before."""
         if self._verdict is not None:
             return
-        interrupted = isinstance(error, KeyboardInterrupt | SystemExit)
+        stopped = (KeyboardInterrupt, SystemExit)
+        interrupted = isinstance(error, stopped) or isinstance(error.__cause__, stopped)
         how = "was interrupted" if interrupted else f"ended with {type(error).__name__}: {error}"
         self.failed(f"{self._names[self._number]} {how}")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -22,8 +23,9 @@ from ..file_sizes import files_of_at_most
 Tofu = Callable[..., Result]
 
 
-def test_a_closed_pipe_ends_without_a_traceback() -> None:
-    arguments = (sys.executable, "-m", "tofu", "models")
+@pytest.mark.parametrize("argument", ["models", "--help"])
+def test_a_closed_pipe_ends_without_a_traceback(argument: str) -> None:
+    arguments = (sys.executable, "-m", "tofu", argument)
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stderr is not None
@@ -62,10 +64,15 @@ def test_a_full_disk_is_one_message(
     assert [path.read_bytes() for path in left] == [b""] * ("--log" in arguments)
 
 
-def test_standard_output_on_a_full_disk_is_one_message() -> None:
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("argument", ["models", "--help", "--version"])
+def test_standard_output_on_a_full_disk_is_one_message(argument: str, unbuffered: str) -> None:
+    command = [sys.executable, "-m", "tofu", argument]
+    variables = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
     with open("/dev/full", "w") as full:
-        command = [sys.executable, "-m", "tofu", "models"]
-        ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        ended = subprocess.run(
+            command, stdout=full, stderr=subprocess.PIPE, env=variables, text=True, check=False
+        )
     assert (ended.returncode, ended.stderr) == (ending.MISTAKE, "Error: No space left on device\n")
 
 

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -148,30 +149,56 @@ def test_without_variables_the_error_says_how_to_start() -> None:
     assert "torchrun" in err
 
 
-@pytest.mark.slow
-def test_variables_alone_are_enough(data: Path) -> None:
-    """As Slurm and Kubernetes start processes: nothing is inherited, and processes come in any order."""
+@dataclass(frozen=True)
+class Ended:
+    """A process that has ended."""
+
+    status: int
+    out: str
+    err: str
+
+
+def distributed(*data: Path) -> list[Ended]:
+    """Train with one process for each of the data, which variables alone tell of each other."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = str(free.getsockname()[1])
     shared = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "TOFU_TOKEN": "secret"}
-    command = [*TRAIN, "--data", str(data), "--batch", "12", "--epochs", "1", "--json", "--distributed"]
+    command = [*TRAIN, "--batch", "12", "--epochs", "1", "--json", "--distributed", "--data"]
     running = [
         subprocess.Popen(
-            command,
-            env={**os.environ, **shared, "RANK": rank},
+            [*command, str(own)],
+            env={**os.environ, **shared, "RANK": str(rank)},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
+            text=True,
         )
-        for rank in ("1", "0")
+        for rank, own in reversed(list(enumerate(data)))
     ]
     try:
-        (out, err), (first, _) = [each.communicate(timeout=PATIENCE_SECONDS) for each in running]
+        told = [each.communicate(timeout=PATIENCE_SECONDS) for each in running]
     finally:
         for each in running:
             each.kill()
-    assert [each.returncode for each in running] == [0, 0], err
-    assert out == b""
-    assert [json.loads(line).get("workers") for line in first.splitlines()] == [None, 2]
+    ended = [Ended(each.returncode, *said) for each, said in zip(running, told, strict=True)]
+    return ended[::-1]
+
+
+@pytest.mark.slow
+def test_variables_alone_are_enough(data: Path) -> None:
+    """As Slurm and Kubernetes start processes: nothing is inherited, and processes come in any order."""
+    first, second = distributed(data, data)
+    assert [first.status, second.status] == [0, 0], second.err
+    assert second.out == ""
+    assert [json.loads(line).get("workers") for line in first.out.splitlines()] == [None, 2]
+
+
+def test_what_one_process_lacks_is_named_by_the_other(data: Path, tmp_path: Path) -> None:
+    first, second = distributed(data, tmp_path / "missing.npz")
+    assert [first.status, second.status] == [2, 2]
+    assert "missing.npz" in second.err
+    assert "process 1 (worker 1 on " in first.err
+    assert "ended with DataError: " in first.err
+    assert "missing.npz" in first.err
 
 
 def test_workers_divide_evenly(data: Path) -> None:
