@@ -35,7 +35,8 @@ from tofu.partitioner.methods.placement.placers import placers
 from tofu.partitioner.methods.placement.portfolio import portfolio
 from tofu.partitioner.methods.placement.priorities import emulated, priorities
 from tofu.partitioner.methods.placement.refine import improve
-from tofu.support.integer_lists import IntegerLists, Integers
+from tofu.support.integer_lists import IntegerLists
+from tofu.support.integers import Integers
 
 from .record import Row, record_parts
 from .unrolled_lstm import unrolled_lstm

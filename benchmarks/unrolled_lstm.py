@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tofu.partitioner.methods.placement.graph import PlacementGraph
-from tofu.support.integer_lists import IntegerLists, Integers
+from tofu.support.integer_lists import IntegerLists
+from tofu.support.integers import Integers
 
 BATCH, HIDDEN, BYTES = 64, 1024, 4
 STATE = BATCH * HIDDEN * BYTES

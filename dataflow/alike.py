@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
-import numpy.typing as npt
 
-Integers = npt.NDArray[np.int64]
+from ..support.integers import Integers
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .offsets import ALIGNMENT_BYTES, Integers, live_sizes, place
+from ..support.integers import Integers
+from .offsets import ALIGNMENT_BYTES, live_sizes, place
 
 
 @dataclass(frozen=True, slots=True)

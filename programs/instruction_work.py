@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from ..analyzer.indices.evaluate import Integers
 from ..analyzer.indices.region import Boxes, Region, volume
 from ..dataflow.graph import Graph, Operation
+from ..support.integers import Integers
 from ..tdl.printer import format as text_of
 from .program import MESSAGES, BufferKind, Compute, MultiFetch, PartitionedGraph, Reduce
 

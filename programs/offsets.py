@@ -19,8 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..support.compiled import Patience, compiler
-
-Integers = npt.NDArray[np.int64]
+from ..support.integers import Integers
 
 ALIGNMENT_BYTES = 64
 ACCEPTED_WASTE = 0.02

@@ -34,13 +34,13 @@ from ..programs.messages import Messages, SentPiece
 from ..programs.process_programs import ProcessPrograms
 from ..programs.program import BufferKind, Compute, Held, MultiFetch, PartitionedGraph, Reduce
 from ..programs.schedule import Schedule
+from ..support.integers import Integers
 from .iteration_jobs import IterationJobs, JobKind
 from .jobs import Edges, Jobs
 from .rounds import in_rounds
 from .times import NANOSECONDS, ComputeTimes, in_proportion
 from .ways import Ways
 
-Integers = npt.NDArray[np.int64]
 _NONE = -1
 
 

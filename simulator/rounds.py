@@ -10,11 +10,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
+from ..support.integers import Integers
 from .iteration_jobs import IterationJobs, JobKind
-
-Integers = npt.NDArray[np.int64]
 
 _PHASE = {
     JobKind.WAKE: 0,

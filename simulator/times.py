@@ -20,7 +20,6 @@ from typing import Literal
 
 import numpy as np
 
-from ..analyzer.indices.evaluate import Integers
 from ..analyzer.indices.region import Boxes
 from ..dataflow.graph import Graph, Operation
 from ..errors import PlanError
@@ -37,6 +36,7 @@ from ..programs.instruction_work import (
     widest_type,
 )
 from ..programs.program import BufferKind, PartitionedGraph
+from ..support.integers import Integers
 from .fitted import UnitTimes, fit
 
 NANOSECONDS = 1_000_000_000

@@ -6,14 +6,13 @@ from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from ..machines.machine import Machine
 from ..programs.process_programs import Helper
 from ..programs.program import BufferKind, Lane
+from ..support.integers import Integers
 from .times import NANOSECONDS
 
-Integers = npt.NDArray[np.int64]
 _NONE = -1
 
 

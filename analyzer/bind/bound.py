@@ -11,10 +11,11 @@ import numpy.typing as npt
 
 from ... import tdl
 from ...errors import ShapeError
+from ...support.integers import Integers
 from ...support.notebook_display import NotebookDisplay
 from ...tdl.ast import AnyReducer
 from ..indices import region
-from ..indices.evaluate import MAX_MAGNITUDE, Integers
+from ..indices.evaluate import MAX_MAGNITUDE
 from ..indices.region import Boxes, Shape
 from ..input_regions.reader import Reader
 from ..input_regions.refinements import refinements

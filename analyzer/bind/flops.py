@@ -18,9 +18,9 @@ from math import prod
 
 import numpy as np
 
+from ...support.integers import Integers
 from ...tdl import ast
 from ...tdl.traverse import Node, children, walk
-from ..indices.evaluate import Integers
 from ..indices.formula import Formula, integer, total
 
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from ...support.integers import Integers
 from ...support.notebook_display import NotebookDisplay
 from ...tdl.ast import AnyReducer, Description
 from ..indices import region
-from ..indices.evaluate import Integers
 from ..indices.region import Boxes, Shape
 from ..specialize.split_stages import split_stages
 from ..strategies.discover import Kind, Refusal

@@ -13,12 +13,11 @@ from functools import cached_property
 from typing import Any, assert_never
 
 import numpy as np
-import numpy.typing as npt
 
+from ...support.integers import Integers
 from .formula import Atom, Factors, FloorQuotient, Formula, Greatest, Least, SumFactor, Unknown
 
 MAX_MAGNITUDE = 2**62
-Integers = npt.NDArray[np.int64]
 Value = Any
 """A Python integer or an int64 array."""
 

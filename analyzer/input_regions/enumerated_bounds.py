@@ -7,7 +7,8 @@ from math import prod
 
 import numpy as np
 
-from ..indices.evaluate import Bulk, Integers
+from ...support.integers import Integers
+from ..indices.evaluate import Bulk
 from ..indices.region import FAR, Boxes
 from .trials import batches
 

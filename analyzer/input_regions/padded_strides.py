@@ -12,7 +12,7 @@ from math import prod
 
 import numpy as np
 
-from ..indices.evaluate import Integers
+from ...support.integers import Integers
 from ..indices.region import Boxes
 from .trials import batches
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ..indices.evaluate import Bulk, Integers
+from ...support.integers import Integers
+from ..indices.evaluate import Bulk
 from ..indices.region import FAR, Boxes
 from .enumerated_bounds import Trial
 from .padded_strides import Edge

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..indices.evaluate import Integers
+from ...support.integers import Integers
 
 BATCH_TRIALS = 2**20
 """The most values that are tried at once, if a box has no more."""

@@ -12,13 +12,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from ...machines.machine import Machine
 from ...programs.cover import elements
 from ...programs.program import Compute, MultiFetch, PartitionedGraph, Piece, Program, Reduce
-
-Integers = npt.NDArray[np.int64]
+from ...support.integers import Integers
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ...dataflow.alike import Integers
 from ...dataflow.graph import Graph
+from ...support.integers import Integers
 from ..costs.movement import Movements, WorkerRegions
 from .memory_use import MemoryUse, WorkerUse
 

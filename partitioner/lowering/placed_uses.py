@@ -10,11 +10,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...dataflow.alike import Integers, numbered
+from ...dataflow.alike import numbered
 from ...dataflow.graph import Operation
 from ...programs.arena import Arena, plan_arena
 from ...programs.memory import HeldBuffer, MemoryFigures, fullest_buffers, memory_figures
 from ...programs.program import BufferKind
+from ...support.integers import Integers
 from ..costs.movement import WorkerRegions
 from ..layouts.copies import ReadCopy
 from ..layouts.order import in_order

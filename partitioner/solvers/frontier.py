@@ -28,12 +28,13 @@ from typing import Any
 
 import numpy as np
 
+from ...support.integers import Integers
 from .dominance import Dominance, Pruned
 from .elimination import TABLE_LIMIT, CostTable, Unrolling, unroll
 from .errors import SolverError
 from .frontier_semiring import Bounds, FrontierOperations
 from .pair_table import PairTable
-from .runs import NOTHING, Integers, Runs, reduced, single
+from .runs import NOTHING, Runs, reduced, single
 from .semiring import Table, TableArithmetic
 from .supported import Point, Supports, supports
 from .thinning import LEAST_LIMIT

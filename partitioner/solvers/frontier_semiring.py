@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from ...support.integers import Integers
 from .errors import WidthError
-from .runs import NOTHING, Integers, Runs, multiplied, projected, shifted, single
+from .runs import NOTHING, Runs, multiplied, projected, shifted, single
 from .semiring import Place, Semiring
 from .thinning import thinned
 from .tracing import traced

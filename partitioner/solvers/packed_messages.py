@@ -7,11 +7,9 @@ from itertools import accumulate
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ...support.integers import Integers
 from .pairwise import Costs, Pair
-
-Integers = npt.NDArray[np.int64]
 
 
 class PackedMessages:

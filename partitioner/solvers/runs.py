@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-Integers = npt.NDArray[np.int64]
+from ...support.integers import Integers
 
 PIECE_POINTS = 1 << 20
 """The number of sums that are sorted at a time."""

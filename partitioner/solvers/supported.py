@@ -19,9 +19,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...support.integers import Integers
 from .elimination import CostTable, eliminate
 from .pair_table import PairTable
-from .runs import Integers
 from .semiring import Table
 
 TINY = 1e-6

@@ -15,7 +15,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .runs import Integers, Runs, multiplied, single
+from ...support.integers import Integers
+from .runs import Runs, multiplied, single
 from .semiring import Place
 
 Point = tuple[int, int]

@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tofu.support.integers import Integers
+
 OUTPUTS = ("x", "y")
 REDUCTIONS = ("r", "s")
 REDUCERS = ("Sum", "Sum", "Max", "Min", "Prod")
 
-Integers = npt.NDArray[np.int64]
 Extents = Mapping[str, int]
 Intervals = Mapping[str, tuple[int, int]]
 

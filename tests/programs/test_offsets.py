@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 from tofu.programs import offsets as of_buffers
 from tofu.programs.offsets import (
     FEW_BUFFERS,
-    Integers,
     in_order_of_time,
     largest_area_first,
     largest_first,
     live_sizes,
     place,
 )
+from tofu.support.integers import Integers
 
 Method = Callable[[Integers, Integers, Integers], tuple[Integers, int]]
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import numpy as np
-import numpy.typing as npt
 
 from ....errors import OperatorError
+from ....support.integers import Integers
 from ...kernels.kernel import Array
 from .affine import Ranges
 from .functions import LoopTypes, loop
 from .ir import Apply, Constant, Iota, Node
 
-Integers = npt.NDArray[np.int64]
 BOOL = np.dtype(np.bool_)
 _PARTLY_EXACT: Mapping[str, Callable[[Array], Array]] = {
     "**": lambda exponent: np.less(exponent, 0),

@@ -14,12 +14,13 @@ from typing import assert_never
 import numpy as np
 
 from ....analyzer.indices.region import Interval
+from ....support.integers import Integers
 from ....tdl.reducers import UFUNCS
 from ...kernels.kernel import Array, KernelCall
 from ..nodes.affine import AffineIndex, Ranges
 from ..nodes.blocks import block_lengths, blocks, length, volume
 from ..nodes.functions import ROUNDING, LoopTypes, identity, is_costly, loop
-from ..nodes.index_values import BOOL, Integers, frozen, index_values, iota
+from ..nodes.index_values import BOOL, frozen, index_values, iota
 from ..nodes.ir import Apply, Constant, Iota, Load, Lowered, Node, Reduction, walk
 from ..reductions.ahead import Plan, planned
 from ..reductions.matching import Match

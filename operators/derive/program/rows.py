@@ -10,15 +10,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ....support.integers import Integers
 from ....tdl.ast import Reducer
 from ....tdl.reducers import UFUNCS
 from ...kernels.kernel import Array
 from ..nodes.functions import identity
 from ..nodes.ir import Scalar
 
-Integers = npt.NDArray[np.int64]
 COUNTED = 1 << 16
 """Codes that are counted in one call, so that NumPy's temporaries stay in cache."""
 

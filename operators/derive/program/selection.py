@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 
 from ....analyzer.indices.region import Interval, Region
+from ....support.integers import Integers
 from ...kernels.kernel import Array
 from ..nodes.affine import AffineIndex
 from ..nodes.build import NodeBuilder
-from ..nodes.index_values import Integers, evaluate
+from ..nodes.index_values import evaluate
 from ..nodes.ir import Apply, Constant, Load, Node
 from ..steps.steps import Steps, fixed
 

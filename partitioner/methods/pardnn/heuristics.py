@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ....support.compiled import plain
-from ....support.integer_lists import Integers
+from ....support.integers import Integers
 from ..placement.graph import PlacementDevices, PlacementGraph
 from ..placement.live_tree import bytes_at, peak, peak_tick
 from ..placement.movable import MovablePlacement, movable

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ....support.integer_lists import Integers
+from ....support.integers import Integers
 from ..placement.graph import PlacementDevices, PlacementGraph
 from ..placement.priorities import emulated
 from ..placement.wires import mean_messages, mean_nanoseconds, wires

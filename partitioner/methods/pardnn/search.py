@@ -16,7 +16,7 @@ from dataclasses import replace
 from functools import partial
 
 from ....errors import PlanError
-from ....support.integer_lists import Integers
+from ....support.integers import Integers
 from ...plans.plan import Plan
 from ..placement.graph import PlacementDevices, PlacementGraph
 from ..placement.placing import ROUNDS, Placing

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ....support.compiled import Numbers, compiled, filled, looped, zeros
-from ....support.integer_lists import Integers
+from ....support.integers import Integers
 from ..placement.graph import PlacementDevices, PlacementGraph
 from ..placement.levels import fill_levels
 from ..placement.wires import Wires, mean_nanoseconds, wires

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from ....support.compiled import Numbers, compiled, filled, looped
-from ....support.integer_lists import Integers
+from ....support.integers import Integers
 from .chunks import by_first, sources, spread_by_time
 from .graph import PlacementDevices, PlacementGraph
 from .wires import Wires, wires

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ....support.integer_lists import Integers
+from ....support.integers import Integers
 from .graph import NodeSchedule, PlacementDevices, PlacementGraph
 from .lifetimes import live_intervals
 from .portfolio import portfolio

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from ....support.integer_lists import Integers
+from ....support.integers import Integers
 from .graph import PlacementDevices, PlacementGraph
 from .wires import mean_nanoseconds
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ....support.integer_lists import Integers
+from ....support.integers import Integers
 from ..pardnn.slicing import slices
 from .graph import PlacementDevices, PlacementGraph
 from .linear_clustering import least_loaded

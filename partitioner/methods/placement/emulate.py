@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ....support.compiled import Numbers, compiled, filled, looped, zeros
-from ....support.integer_lists import Integers
+from ....support.integers import Integers
 from .graph import NodeSchedule, PlacementDevices, PlacementGraph
 from .wires import Wires, wires
 

@@ -16,7 +16,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ....support.integer_lists import Integers
+from ....support.integers import Integers
 from .graph import PlacementGraph
 from .lifetimes import live_intervals
 

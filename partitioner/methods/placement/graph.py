@@ -13,7 +13,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from ....support.integer_lists import IntegerLists, Integers
+from ....support.integer_lists import IntegerLists
+from ....support.integers import Integers
 
 
 @dataclass(frozen=True, eq=False)

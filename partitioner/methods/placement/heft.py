@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ....support.compiled import Numbers, compiled, filled, looped, zeros
-from ....support.integer_lists import Integers
+from ....support.integers import Integers
 from .graph import PlacementDevices, PlacementGraph
 from .levels import levels
 from .wires import Wires, wires

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ....support.compiled import Numbers, compiled, filled, looped, zeros
-from ....support.integer_lists import Integers
+from ....support.integers import Integers
 from .graph import PlacementDevices, PlacementGraph
 from .wires import Wires, mean_nanoseconds, wires
 

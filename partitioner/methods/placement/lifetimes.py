@@ -19,7 +19,7 @@ from functools import cached_property
 import numpy as np
 
 from ....programs.offsets import place
-from ....support.integer_lists import Integers
+from ....support.integers import Integers
 from .graph import PlacementGraph
 from .neighbourhoods import members, part_bytes, with_neighbourhoods
 from .stays import kept_until, stays, ticks_of

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from ....support.compiled import Numbers, compiled, looped, zeros
-from ....support.integer_lists import Integers
+from ....support.integers import Integers
 from ..pardnn.slicing import slices
 from .graph import PlacementDevices, PlacementGraph
 from .levels import levels

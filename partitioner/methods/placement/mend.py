@@ -19,7 +19,7 @@ import numpy as np
 
 from ....errors import PlanError
 from ....support.compiled import numbers, plain, zeros
-from ....support.integer_lists import Integers
+from ....support.integers import Integers
 from .every_placement import TooManyError, fitting_placement
 from .graph import PlacementDevices, PlacementGraph
 from .lifetimes import SCRATCH, LiveIntervals, live_intervals

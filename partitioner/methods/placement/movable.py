@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ....support.compiled import COMPILED, Numbers
-from ....support.integer_lists import IntegerLists, Integers
+from ....support.integer_lists import IntegerLists
+from ....support.integers import Integers
 from .graph import PlacementDevices, PlacementGraph
 from .lifetimes import live_intervals
 from .live_tree import built

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ....support.integer_lists import Integers
+from ....support.integers import Integers
 from .graph import PlacementDevices, PlacementGraph
 
 

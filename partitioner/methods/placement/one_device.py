@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ....support.integer_lists import Integers
+from ....support.integers import Integers
 from .graph import PlacementDevices, PlacementGraph
 
 

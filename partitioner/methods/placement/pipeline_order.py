@@ -30,8 +30,7 @@ import numpy.typing as npt
 
 from ....dataflow.graph import Graph, Phase
 from ....errors import PlanError
-
-Integers = npt.NDArray[np.int64]
+from ....support.integers import Integers
 
 
 class PipelineOrder(StrEnum):

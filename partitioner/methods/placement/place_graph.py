@@ -6,7 +6,7 @@ from ....errors import PlanError
 from ....machines.machine import Machine
 from ....simulator.times import NANOSECONDS
 from ....support.gc_pause import gc_paused
-from ....support.integer_lists import Integers
+from ....support.integers import Integers
 from ..limit import Limit, worker_limits
 from .bound import lower_bound
 from .candidates import candidates

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from ....support.integer_lists import Integers
+from ....support.integers import Integers
 from ..pardnn.pardnn import place
 from .by_tensor import by_tensor
 from .chunks import chunks_by_bytes, chunks_by_time

@@ -14,7 +14,7 @@ from ....dataflow.graph import Phase
 from ....dataflow.micro_batches import copy_name
 from ....errors import PlanError
 from ....simulator.times import task_times
-from ....support.integer_lists import Integers
+from ....support.integers import Integers
 from ...plans.plan import Plan
 from ...plans.simulation import Simulations
 from ..flexflow.configurations import divisors

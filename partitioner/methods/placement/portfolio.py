@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ....support.integer_lists import Integers
+from ....support.integers import Integers
 from .emulate import TimedSchedule
 from .graph import PlacementDevices, PlacementGraph
 from .placers import placers

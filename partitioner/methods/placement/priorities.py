@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from ....support.integer_lists import Integers
+from ....support.integers import Integers
 from .emulate import TimedSchedule, emulate
 from .graph import PlacementDevices, PlacementGraph
 from .levels import levels

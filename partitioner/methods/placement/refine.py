@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from ....support.integer_lists import Integers
+from ....support.integers import Integers
 from .emulate import TimedSchedule
 from .graph import PlacementDevices, PlacementGraph
 from .priorities import PRIORITIES, Orders, emulated, no_orders

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ....dataflow.graph import Graph
-from ....support.integer_lists import Integers
+from ....support.integers import Integers
 from ...plans.plan import Plan
 from .graph import PlacementGraph
 from .grouped_plan import Inside, inside_of

@@ -17,7 +17,7 @@ from ....programs.program import Lane
 from ....simulator.jobs import Jobs, run
 from ....simulator.ways import Ways
 from ....support.gc_pause import gc_paused
-from ....support.integer_lists import Integers
+from ....support.integers import Integers
 from .graph import PlacementDevices, PlacementGraph
 from .stays import stays, ticks_of
 

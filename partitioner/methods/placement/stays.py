@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ....support.integer_lists import Integers
+from ....support.integers import Integers
 from .graph import PlacementGraph
 
 

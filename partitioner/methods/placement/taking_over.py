@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ....support.integer_lists import Integers
+from ....support.integers import Integers
 from .graph import PlacementGraph
 from .stays import Stays
 

@@ -16,7 +16,8 @@ import numpy as np
 from ....dataflow.graph import Graph, Operation
 from ....operators.stages.bound_operator import BoundOperator
 from ....simulator.times import TaskTimes
-from ....support.integer_lists import IntegerLists, Integers
+from ....support.integer_lists import IntegerLists
+from ....support.integers import Integers
 from ...layouts.step_split import prime_factors, split_operation
 from ...layouts.uses import unread
 from .graph import PlacementGraph

@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ....support.compiled import Numbers, looped
-from ....support.integer_lists import IntegerLists, Integers
+from ....support.integer_lists import IntegerLists
+from ....support.integers import Integers
 from .graph import PlacementDevices, PlacementGraph
 
 

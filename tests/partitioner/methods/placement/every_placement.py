@@ -10,7 +10,7 @@ import numpy as np
 from tofu.partitioner.methods.placement.emulate import emulate
 from tofu.partitioner.methods.placement.graph import PlacementDevices, PlacementGraph
 from tofu.partitioner.methods.placement.priorities import priorities
-from tofu.support.integer_lists import Integers
+from tofu.support.integers import Integers
 
 from .random_graphs import joined_devices, random_graph
 

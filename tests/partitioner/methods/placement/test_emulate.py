@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from tofu.partitioner.methods.placement.emulate import emulate
 from tofu.partitioner.methods.placement.graph import PlacementDevices, PlacementGraph
-from tofu.support.integer_lists import IntegerLists, Integers
+from tofu.support.integer_lists import IntegerLists
+from tofu.support.integers import Integers
 
 from .random_graphs import joined_devices, random_graph, training_like
 

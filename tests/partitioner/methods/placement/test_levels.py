@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tofu.partitioner.methods.placement.graph import PlacementDevices, PlacementGraph
 from tofu.partitioner.methods.placement.levels import levels
-from tofu.support.integer_lists import Integers
+from tofu.support.integers import Integers
 
 from .random_graphs import joined_devices, random_graph, training_like
 
