@@ -12,6 +12,7 @@ decides whether the proposal is accepted. Implemented in: `DecisionWindows.solve
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from random import Random
 
 import numpy as np
@@ -19,7 +20,7 @@ import numpy as np
 from ....dataflow.graph import Operation
 from ....machines.machine import Machine
 from ....simulator.times import NANOSECONDS, TaskTimes
-from ...costs.movement import Movements, WorkerRegions
+from ...costs.movement import Movements, OperatorRegions, WorkerRegions
 from ...layouts.forms import Form
 from ...layouts.step_split import Layout, prime_factors
 from ...layouts.two_hops import in_two_hops
@@ -34,6 +35,28 @@ WINDOW = 5
 
 VALUES = 6
 """The most configurations of a decision that are considered, its own included."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Home:
+    """Where a tensor is held."""
+
+    held: WorkerRegions
+    """The regions that workers hold."""
+
+    stop: WorkerRegions | None
+    """The regions in which partial results are reduced on their way, if there are such."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Regions:
+    """The regions of a decision in a configuration."""
+
+    operations: Mapping[int, OperatorRegions]
+    """Its operations, split into tasks."""
+
+    homes: Mapping[int, _Home]
+    """Where the tensors are held of which it decides."""
 
 
 class DecisionWindows:
@@ -56,6 +79,7 @@ class DecisionWindows:
         self._movements = Movements(soap.workers, self._factors)
         self._hops = Hops(machine, soap.workers)
         self._seconds: dict[tuple[int, Configuration], float] = {}
+        self._known: dict[tuple[int, Configuration], _Regions] = {}
         maker = {tensor: each.index for each in soap.graph.operations for tensor in each.outputs}
         self._reads: dict[tuple[int, int], list[tuple[Operation, int]]] = {}
         """For a decision that makes tensors and one that reads them: the readers and the tensors."""
@@ -104,33 +128,53 @@ class DecisionWindows:
         """Return the seconds of a decision by itself."""
         key = number, configuration
         if key not in self._seconds:
-            forms, homes = self._strategies.forms(number, configuration)
             graph, total = self._strategies.soap.graph, 0.0
-            for place in self._strategies.soap.decisions[number].operations:
+            found = self._regions(number, configuration)
+            for place, regions in found.operations.items():
                 operation = graph.operations[place]
-                regions = self._movements.operator(operation.bound, forms[operation.name])
                 boxes = np.array(regions.boxes, np.int64).reshape(len(regions.workers), -1, 2)
                 workers = np.array(regions.workers, np.int64)
                 times = self._times(operation, workers, boxes)
                 total += float(np.bincount(workers, times).max()) / NANOSECONDS
-                for output, tensor in enumerate(operation.outputs):
-                    home = homes.get(graph.tensors[tensor].name)
+                for made, tensor in zip(regions.outputs, operation.outputs, strict=True):
+                    home = found.homes.get(tensor)
                     if home is not None:
-                        total += self._to_home(regions.outputs[output], tensor, home)
+                        total += self._to_home(made, home, graph.tensors[tensor].itemsize)
             self._seconds[key] = total
         return self._seconds[key]
 
-    def _to_home(self, made: WorkerRegions, tensor: int, form: Form) -> float:
-        home, itemsize = self._layout(tensor, form), self._strategies.soap.graph.tensors[tensor].itemsize
-        held = self._movements.layout(home)
-        if home.via is None or made.terms == 1:
-            return self._hops.seconds(made, held, itemsize, made=True)
-        stop = self._movements.layout(Layout(home.shape, home.via, home.factors))
-        seconds = self._hops.seconds(made, stop, itemsize, made=True)
-        return seconds + self._hops.seconds(stop, held, itemsize, made=True)
+    def _to_home(self, made: WorkerRegions, home: _Home, itemsize: int) -> float:
+        if home.stop is None or made.terms == 1:
+            return self._hops.seconds(made, home.held, itemsize, made=True)
+        seconds = self._hops.seconds(made, home.stop, itemsize, made=True)
+        return seconds + self._hops.seconds(home.stop, home.held, itemsize, made=True)
 
-    def _layout(self, tensor: int, form: Form) -> Layout:
-        return in_two_hops(Layout(self._strategies.soap.graph.tensors[tensor].shape, form, self._factors))
+    def _regions(self, number: int, configuration: Configuration) -> _Regions:
+        """Return the regions of a decision's operations, and of the tensors of which it decides."""
+        key = number, configuration
+        found = self._known.get(key)
+        if found is None:
+            soap = self._strategies.soap
+            graph = soap.graph
+            forms, homes = self._strategies.forms(number, configuration)
+            operations = [graph.operations[place] for place in soap.decisions[number].operations]
+            roots = dict.fromkeys(graph.roots[tensor] for each in operations for tensor in each.outputs)
+            found = self._known[key] = _Regions(
+                {each.index: self._movements.operator(each.bound, forms[each.name]) for each in operations},
+                {
+                    root: self._home(graph.tensors[root].shape, homes[graph.tensors[root].name])
+                    for root in roots
+                    if graph.tensors[root].name in homes
+                },
+            )
+        return found
+
+    def _home(self, shape: tuple[int, ...], form: Form) -> _Home:
+        layout = in_two_hops(Layout(shape, form, self._factors))
+        held = self._movements.layout(layout)
+        if layout.via is None:
+            return _Home(held, None)
+        return _Home(held, self._movements.layout(Layout(shape, layout.via, self._factors)))
 
     def _between(
         self,
@@ -157,16 +201,15 @@ class DecisionWindows:
         if reads is None:
             return 0.0
         graph = self._strategies.soap.graph
-        homes, forms = self._strategies.forms(maker, made)[1], self._strategies.forms(reader, read)[0]
+        homes, operations = self._regions(maker, made).homes, self._regions(reader, read).operations
         total = 0.0
         for operation, tensor in reads:
-            root = graph.tensors[graph.roots[tensor]]
-            home = homes.get(root.name)
+            root = graph.roots[tensor]
+            home = homes.get(root)
             if home is None:
                 continue
-            held = self._movements.layout(self._layout(root.index, home))
-            needs = self._movements.operator(operation.bound, forms[operation.name]).inputs
+            needs = operations[operation.index].inputs
             for at, name in operation.bound.read_places:
                 if operation.inputs[at] == tensor:
-                    total += self._hops.seconds(held, needs[name], root.itemsize)
+                    total += self._hops.seconds(home.held, needs[name], graph.tensors[root].itemsize)
         return total
