@@ -33,7 +33,7 @@ from .neighbours import Neighbours
 WINDOW = 5
 """The most decisions that are solved together."""
 
-VALUES = 6
+VALUES = 10
 """The most configurations of a decision that are considered, its own included."""
 
 
