@@ -36,6 +36,9 @@ WINDOW = 5
 VALUES = 10
 """The most configurations of a decision that are considered, its own included."""
 
+LIMIT = 1 << 12
+"""The configurations whose regions are kept; beyond it all are forgotten, and found again if needed."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Home:
@@ -74,12 +77,10 @@ class DecisionWindows:
         self._strategies = strategies
         self._drawn = drawn
         self._neighbours = neighbours
+        self._machine = machine
         self._times = times
         self._factors = prime_factors(soap.workers)
-        self._movements = Movements(soap.workers, self._factors)
-        self._hops = Hops(machine, soap.workers)
-        self._seconds: dict[tuple[int, Configuration], float] = {}
-        self._known: dict[tuple[int, Configuration], _Regions] = {}
+        self._forget()
         maker = {tensor: each.index for each in soap.graph.operations for tensor in each.outputs}
         self._reads: dict[tuple[int, int], list[tuple[Operation, int]]] = {}
         """For a decision that makes tensors and one that reads them: the readers and the tensors."""
@@ -90,10 +91,19 @@ class DecisionWindows:
                     pair = soap.decision_of[maker[tensor]], reader
                     self._reads.setdefault(pair, []).append((operation, tensor))
 
+    def _forget(self) -> None:
+        workers = self._strategies.soap.workers
+        self._movements = Movements(workers, self._factors)
+        self._hops = Hops(self._machine, workers)
+        self._seconds: dict[tuple[int, Configuration], float] = {}
+        self._known: dict[tuple[int, Configuration], _Regions] = {}
+
     def solved(
         self, draw: Random, state: Sequence[Configuration | None], near: Sequence[int]
     ) -> dict[int, Configuration]:
         """Return the best configurations of the first decisions of a list that have one, given all others."""
+        if len(self._known) > LIMIT:
+            self._forget()
         window = [number for number in near if state[number] is not None][:WINDOW]
         values = {number: self._values(draw, state, number) for number in window}
         place = {number: at for at, number in enumerate(window)}

@@ -28,6 +28,9 @@ from ...problem.sequences import by_batch
 from .configurations import Configuration, Holders
 from .soap import Soap
 
+LIMIT = 1 << 13
+"""The homes of outputs that are kept; beyond it everything is forgotten, and made again if needed."""
+
 Strategy = tuple[Configuration, ...]
 """The configuration of each decision."""
 
@@ -175,12 +178,18 @@ class Strategies:
         """Return where an output is held; `stays` says whether it stays in terms."""
         key = bound, form, output, stays, holders
         if key not in self._homes:
+            if len(self._homes) > LIMIT:
+                self._forget()
             split = self._split.get(key[:2])
             if split is None:
                 split = self._split[key[:2]] = split_operation(bound, form, self._factors)
             made = bound.output_regions(split.boxes)[output]
             self._homes[key] = _home(split, made, stays, holders)
         return self._homes[key]
+
+    def _forget(self) -> None:
+        for cache in (self._tasks, self._split, self._homes, self._changes):
+            cache.clear()
 
 
 def _home(split: OperationParts, made: Boxes, stays: bool, holders: Holders) -> _Home:
