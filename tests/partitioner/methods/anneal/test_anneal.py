@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from random import Random
+from unittest.mock import patch
 
 import pytest
 
 import tofu
 from tofu.errors import PlanError
+from tofu.partitioner.methods.anneal import windows
 from tofu.partitioner.methods.anneal.moves import Moves
 from tofu.partitioner.methods.anneal.neighbours import Neighbours
 from tofu.partitioner.methods.anneal.reading import state_of
 from tofu.partitioner.methods.anneal.windows import DecisionWindows
+from tofu.partitioner.methods.flexflow import strategy
 from tofu.partitioner.methods.flexflow.configurations import drawables
 from tofu.partitioner.methods.flexflow.soap import find_soap
 from tofu.partitioner.methods.flexflow.strategy import Strategies
 from tofu.partitioner.methods.flexflow.walk import StrategyWalk, simulated
 from tofu.partitioner.methods.search import FIRST
 from tofu.partitioner.methods.simulated import SearchProgress
+from tofu.partitioner.plans.plan import Plan
 from tofu.partitioner.plans.simulation import simulation
 from tofu.partitioner.plans.space import Space
 from tofu.simulator.times import task_times
@@ -68,6 +72,24 @@ def test_the_same_seed_gives_the_same_plan(model: str, proposals: int) -> None:
         for _ in range(2)
     )
     assert first == second
+
+
+def test_what_is_forgotten_is_found_again() -> None:
+    def plan() -> Plan:
+        return tofu.partition(graph_of("lenet"), 4, method="anneal", machine=MACHINE, proposals=20)
+
+    found = plan()
+    with (
+        patch.object(windows, "LIMIT", 8),
+        patch.object(strategy, "LIMIT", 8),
+        patch.object(
+            DecisionWindows, "_forget", autospec=True, side_effect=DecisionWindows._forget
+        ) as of_windows,
+        patch.object(Strategies, "_forget", autospec=True, side_effect=Strategies._forget) as of_strategies,
+    ):
+        assert plan() == found
+    assert of_windows.call_count > 1
+    assert of_strategies.call_count > 1
 
 
 def test_the_plan_keeps_within_the_memory() -> None:
