@@ -21,6 +21,8 @@ class Budget:
         self._watch = watch
         self._begin = self._shown = time.perf_counter()
         self._best: int | None = None
+        self._at = 0, 0, 0, 0.0
+        """The chain, the chains, and the proposals so far, in all and per second."""
 
     @property
     def left(self) -> float | None:
@@ -38,8 +40,10 @@ class Budget:
     ) -> None:
         """Tell the watch the progress, if `found`, in nanoseconds, is less than all before.
 
-        Otherwise the watch is told ten times a second.
+        Otherwise the watch is told ten times a second. Between chains, progress is that of the last one.
         """
+        if chain:
+            self._at = chain, chains, proposals, per_second
         better = self._best is None or found < self._best
         if better:
             self._best = found
@@ -48,4 +52,4 @@ class Budget:
         now = time.perf_counter()
         if better or now - self._shown >= _OFTEN:
             self._shown = now
-            self._watch(SearchProgress(self._best / NANOSECONDS, chain, chains, proposals, per_second))
+            self._watch(SearchProgress(self._best / NANOSECONDS, *self._at))

@@ -121,6 +121,7 @@ class _Annealing:
         if not self.budget.spent:
             most = int(best.nanoseconds * (1 + sampling.slower))
             best = self._chain(chains, best, Random(f"{sampling.seed} bytes"), most)
+            self.budget.show(best.nanoseconds)
         simulated = self.rewrites.simulated(best.plan)
         return replace(
             best.plan,

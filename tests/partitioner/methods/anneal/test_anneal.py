@@ -171,10 +171,11 @@ def test_configurations_are_carried_to_neighbours_without_moving_a_byte() -> Non
         assert neighbours.carried(then, carried, first) == configuration
 
 
-def test_the_watch_is_told_of_starts_and_of_the_plan_that_is_returned() -> None:
-    seen: list[SearchProgress] = []
+@pytest.mark.parametrize(("seed", "proposals"), [(0, 30), (2, 10)])  # in the second, the last chain is faster
+def test_the_watch_is_told_of_starts_and_of_the_plan_that_is_returned(seed: int, proposals: int) -> None:
+    graph, seen = graph_of("lenet"), list[SearchProgress]()
     plan = tofu.partition(
-        graph_of("lenet"), 4, method="anneal", machine=MACHINE, proposals=30, watch=seen.append
+        graph, 4, method="anneal", machine=MACHINE, proposals=proposals, seed=seed, watch=seen.append
     )
     assert [each.seconds for each in seen] == sorted((each.seconds for each in seen), reverse=True)
     assert seen[-1].seconds == plan.step_seconds
@@ -182,6 +183,7 @@ def test_the_watch_is_told_of_starts_and_of_the_plan_that_is_returned() -> None:
     assert starts
     assert not any(each.chains or each.proposals for each in starts)
     assert any(each.chain and each.proposals for each in seen)
+    assert [each.chain for each in seen] == sorted(each.chain for each in seen)
     assert "wu-2016" in FIRST  # a start that cannot be made is passed over
     with pytest.raises(PlanError):
         tofu.partition(graph_of("lenet"), 4, "wu-2016")
