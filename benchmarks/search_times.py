@@ -1,7 +1,8 @@
 """How long the searches of FlexFlow's models take to find plans of equal quality, next to its Table 5.
 
-python -m benchmarks.search_times [--model AlexNet] [--devices 4] [--method anneal] [--most 1000]
-                                  [--longest 90] [--save benchmarks/results/search_times.json]
+python -m benchmarks.search_times [--model AlexNet] [--devices 4] [--method anneal] [--first 10]
+                                  [--most 1000] [--longest 90]
+                                  [--save benchmarks/results/search_times.json]
 
 A search is repeated with ten times the proposals of each chain, until that finds a plan that is at most 1%
 faster. The search before is then the one of *equal quality*. Models are those of `benchmarks.flexflow` on
@@ -31,7 +32,6 @@ from .record import Row, keep
 
 CLUSTER = "P100"
 DEVICES = (4, 8, 16, 32, 64)
-FIRST = 10
 TIMES_MORE = 10
 EQUAL = 1.01
 """The time of an iteration over that of the plan of the larger budget, up to which plans are equal."""
@@ -81,14 +81,14 @@ def searched(model: str, devices: int, method: str, proposals: int) -> Searched:
     return Searched(row, better)
 
 
-def searches(model: str, devices: int, method: str, most: int, longest: float) -> Iterator[Row]:
-    """Yield searches with more and more proposals, until one gains little, `most` are reached or one took
-    longer than `longest`.
+def searches(model: str, devices: int, method: str, first: int, most: int, longest: float) -> Iterator[Row]:
+    """Yield searches with more and more proposals, from `first` on, until one gains little, `most` are
+    reached or one took longer than `longest`.
     """
-    found = searched(model, devices, method, FIRST)
+    found = searched(model, devices, method, first)
     while True:
         proposals = found.row["proposals"] * TIMES_MORE
-        if proposals > most or (found.row["seconds"] > longest and proposals > FIRST * TIMES_MORE):
+        if proposals > most or (found.row["seconds"] > longest and proposals > first * TIMES_MORE):
             yield found.row
             return
         more = searched(model, devices, method, proposals)
@@ -107,6 +107,9 @@ def main() -> None:
     parser.add_argument("--model", choices=MODELS, action="append")
     parser.add_argument("--devices", type=int, choices=DEVICES, action="append")
     parser.add_argument("--method", choices=SEARCHES, action="append")
+    parser.add_argument(
+        "--first", type=int, default=10, help="proposals of a chain of the first search; 10 by default"
+    )
     parser.add_argument("--most", type=int, default=1000, help="proposals of a chain; 1,000 by default")
     parser.add_argument(
         "--longest",
@@ -125,7 +128,7 @@ def main() -> None:
     for devices, model, method in cells:
         if any(tuple(each[name] for name in CELL) == (model, devices, method) for each in found):
             continue
-        for row in searches(model, devices, method, asked.most, asked.longest):
+        for row in searches(model, devices, method, asked.first, asked.most, asked.longest):
             print(json.dumps(row), flush=True)
             found.append(row)
         keep({**described(), "cluster": CLUSTER, "results": found}, asked.save)
