@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from .finite_range import FiniteRange
+from .number_ranges import FiniteRange, IntegerRange
 
 
 class _Size(click.ParamType[tuple[int, int]]):
@@ -31,11 +31,11 @@ def data_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--resize", type=_Size(), metavar="HxW", help="Bring images in folders to one size."),
         click.option(
             "--vocabulary",
-            type=click.IntRange(1),
+            type=IntegerRange(1),
             help="Number of different characters or words.",
         ),
         click.option("--level", type=click.Choice(["character", "word"]), help="Units of a text."),
-        click.option("--steps", type=click.IntRange(1), help="Characters or words in one sample of a text."),
+        click.option("--steps", type=IntegerRange(1), help="Characters or words in one sample of a text."),
         click.option(
             "--hold-out",
             type=FiniteRange(0, 1, max_open=True),

@@ -13,6 +13,7 @@ from ..errors import OperatorError, TofuError
 from ..operators.library import registry
 from ..operators.operator import Operator
 from . import candidates, python_file
+from .number_ranges import IntegerRange
 from .options import Shape, attribute_option, examples, json_option, native_option, shape_option
 from .say import say
 
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 @shape_option("A tensor's shape; repeat for each.")
 @attribute_option
 @click.option(
-    "--workers", "-w", type=click.IntRange(1, 64), default=2, show_default=True, help="Number of workers."
+    "--workers", "-w", type=IntegerRange(1, 64), default=2, show_default=True, help="Number of workers."
 )
 @click.option("--regions", is_flag=True, help="Print the regions that each worker reads and makes.")
 @click.option(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from .number_ranges import IntegerRange
 from .options import examples, method_option, model_candidates, workers_option
 from .planned import Planned, planned_options
 from .say import say
@@ -22,7 +23,7 @@ from .say import say
 @click.argument("target", metavar="MODEL|PLAN", shell_complete=model_candidates)
 @click.argument("model", required=False, shell_complete=model_candidates)
 @workers_option
-@click.option("--worker", type=click.IntRange(0), help="One worker's number: print its program alone.")
+@click.option("--worker", type=IntegerRange(0), help="One worker's number: print its program alone.")
 @click.option("--operation", help="One operation's name: print its instructions alone.")
 @click.option("--messages", is_flag=True, help="Print the fewest messages instead, one a line.")
 @method_option

@@ -36,7 +36,7 @@ On a terminal long work shows a bar; elsewhere it prints a plain line now and th
 search methods, machines, optimizers and metrics; `zsh` and `fish` likewise. Bash needs version 4.4.
 """
 
-SHORT = {"INTEGER RANGE": "N", "FLOAT RANGE": "X", "DIRECTORY": "FOLDER"}
+SHORT = {"INTEGER": "N", "NUMBER": "X", "DIRECTORY": "FOLDER"}
 """Values of options as the page names them, if the parser's name for them is long."""
 
 

@@ -9,7 +9,7 @@ import click
 
 from ..support.literals import literal
 from . import candidates
-from .finite_range import FiniteRange
+from .number_ranges import FiniteRange, IntegerRange
 
 Shape = tuple[int, ...]
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -21,7 +21,7 @@ MOST_WORKERS = 4096
 workers_option = click.option(
     "--workers",
     "-w",
-    type=click.IntRange(1, MOST_WORKERS),
+    type=IntegerRange(1, MOST_WORKERS),
     default=8,
     show_default=True,
     help="Number of workers.",
@@ -48,14 +48,14 @@ def sampling_options(command: Command) -> Command:
         (
             click.option(
                 "--seed",
-                type=click.IntRange(0),
+                type=IntegerRange(0),
                 default=0,
                 show_default=True,
                 help="Seed of all that is drawn, by the methods that draw: flexflow and anneal.",
             ),
             click.option(
                 "--proposals",
-                type=click.IntRange(1),
+                type=IntegerRange(1),
                 help="The most proposals of each chain; 2,000 if --seconds is left out as well.",
             ),
             click.option(
@@ -122,7 +122,7 @@ def accumulate_option(default: int | None) -> Callable[[Command], Command]:
     """`--accumulate`; None leaves it to a plan file."""
     return click.option(
         "--accumulate",
-        type=click.IntRange(1),
+        type=IntegerRange(1),
         default=default,
         show_default=True,
         help="Split each batch into this many parts, run one after the other in the memory of one"
@@ -154,7 +154,7 @@ def recompute_option(default: int | None) -> Callable[[Command], Command]:
     """`--recompute`; None leaves it to a plan file."""
     return click.option(
         "--recompute",
-        type=click.IntRange(1),
+        type=IntegerRange(1),
         default=default,
         show_default=True,
         help="Cut the forward pass into this many segments, keep what passes between them, and compute other "

@@ -12,6 +12,7 @@ import click
 from ..support.gc_pause import gc_paused
 from . import candidates
 from .compared import compared, figures, slow_methods, watched
+from .number_ranges import IntegerRange
 from .option_groups import GroupedCommand
 from .options import (
     Shape,
@@ -102,7 +103,7 @@ GROUPS = {
     show_default=True,
     help="Number of workers; auto is the fewest whose plan fits the memory.",
 )
-@click.option("--batch", "-b", type=click.IntRange(1), help="Batch size; the model's own if left out.")
+@click.option("--batch", "-b", type=IntegerRange(1), help="Batch size; the model's own if left out.")
 @shape_option("An input's shape, for graph files and for ONNX files that leave it open.")
 @method_option
 @sampling_options

@@ -12,6 +12,7 @@ import click
 
 from ..errors import PlanError
 from . import python_file
+from .number_ranges import IntegerRange
 from .options import (
     Shape,
     accumulate_option,
@@ -195,7 +196,7 @@ def planned_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "--optimizer", help="The optimizer whose updates the graph contains; as planned if left out."
         ),
         shape_option("An input's shape, for graph files and for ONNX files that leave it open."),
-        click.option("--batch", "-b", type=click.IntRange(1), help="Batch size; as planned if left out."),
+        click.option("--batch", "-b", type=IntegerRange(1), help="Batch size; as planned if left out."),
     ):
         gathered = option(gathered)
     return gathered

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .finite_range import FiniteRange
+from .number_ranges import FiniteRange, IntegerRange
 from .options import MOST_WORKERS
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def process_options(command: Callable[..., Any]) -> Callable[..., Any]:
         ),
         click.option(
             "--processes",
-            type=click.IntRange(1, MOST_WORKERS),
+            type=IntegerRange(1, MOST_WORKERS),
             help="Start this number of processes on this machine; each runs its part of the workers.",
         ),
     ):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import candidates
+from .number_ranges import IntegerRange
 from .options import (
     Shape,
     examples,
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
     help="Synchronise on top of this plan file, or of the plan of this method; data parallelism if left out.",
 )
 @workers_option
-@click.option("--batch", "-b", type=click.IntRange(1), help="Batch size; the model's own if left out.")
+@click.option("--batch", "-b", type=IntegerRange(1), help="Batch size; the model's own if left out.")
 @shape_option("An input's shape, for graph files and for ONNX files that leave it open.")
 @click.option(
     "--optimizer",

@@ -12,7 +12,7 @@ from ..runtime.interrupts import Terminated
 from . import candidates
 from .data_options import data_options
 from .ending import interrupted
-from .finite_range import FiniteRange
+from .number_ranges import FiniteRange, IntegerRange
 from .option_groups import GroupedCommand
 from .options import (
     accumulate_option,
@@ -97,8 +97,8 @@ GROUPS = {
 @click.argument("name", shell_complete=candidates.of(candidates.trainable, files=True))
 @workers_option
 @data_options
-@click.option("--epochs", type=click.IntRange(1), help="Passes over the training data.")
-@click.option("--batch", "-b", type=click.IntRange(1), help="Samples in one iteration.")
+@click.option("--epochs", type=IntegerRange(1), help="Passes over the training data.")
+@click.option("--batch", "-b", type=IntegerRange(1), help="Samples in one iteration.")
 @click.option("--learning-rate", "--lr", type=FiniteRange(0, min_open=True), help="Highest learning rate.")
 @click.option(
     "--optimizer",
@@ -115,7 +115,7 @@ GROUPS = {
 )
 @click.option(
     "--seed",
-    type=click.IntRange(0),
+    type=IntegerRange(0),
     default=0,
     show_default=True,
     help="Seed of the start values and of the order of samples.",

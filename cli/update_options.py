@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..support.wording import suggestion
+from .number_ranges import FiniteRange, IntegerRange
 
 if TYPE_CHECKING:
     from ..dataflow.optimizer import Optimizer
@@ -137,7 +138,7 @@ class UpdateOptions:
                         f"--warmup is {warmup}, but the run has {steps} steps; give fewer, or train longer "
                         "with --epochs"
                     )
-                if not final <= highest:
+                if final > highest:
                     raise click.UsageError(
                         f"--final-rate is {final:g}, and the highest learning rate is {highest:g}; give a "
                         "number up to that, or a larger --learning-rate"
@@ -165,22 +166,22 @@ def update_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in (
         click.option(
             "--clip-value",
-            type=click.FloatRange(0, min_open=True),
+            type=FiniteRange(0, min_open=True),
             help="Bring every element of the gradients between minus this and this.",
         ),
         click.option(
             "--clip-norm",
-            type=click.FloatRange(0, min_open=True),
+            type=FiniteRange(0, min_open=True),
             help="Multiply all gradients by one factor if their norm together is larger than this.",
         ),
         click.option(
             "--final-rate",
-            type=click.FloatRange(0),
+            type=FiniteRange(0),
             help="Learning rate at the end of cosine and linear; 0 if left out.",
         ),
         click.option(
             "--warmup",
-            type=click.IntRange(0),
+            type=IntegerRange(0),
             help="Steps in which the rate of cosine and linear rises; if left out, 10, or a tenth of a short "
             "run.",
         ),

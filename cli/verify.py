@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from .number_ranges import IntegerRange
 from .options import examples, json_option, model_candidates
 from .planned import Planned, model_name, planned_options
 from .say import say
@@ -18,7 +19,7 @@ from .say import say
 )
 @click.argument("plan", type=click.Path(path_type=Path))
 @click.argument("model", required=False, shell_complete=model_candidates)
-@click.option("--workers", "-w", type=click.IntRange(1, 4096), help="Refuse plans for another number.")
+@click.option("--workers", "-w", type=IntegerRange(1, 4096), help="Refuse plans for another number.")
 @planned_options
 @json_option
 def command(

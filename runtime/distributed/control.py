@@ -201,7 +201,10 @@ class Control:
         return self._verdict
 
     def left_with(self, error: BaseException) -> None:
-        """Tell all processes of the error with which this one leaves, if none has ended the run before."""
+        """Tell all processes of the error with which this one leaves, if none has ended the run before.
+
+        An error that an interrupt has caused, such as the ending of a command, counts as an interrupt.
+        """
         if self._verdict is not None:
             return
         stopped = (KeyboardInterrupt, SystemExit)

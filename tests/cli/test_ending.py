@@ -23,10 +23,18 @@ from ..file_sizes import files_of_at_most
 Tofu = Callable[..., Result]
 
 
+@pytest.fixture(params=["", "1"], ids=["buffered", "unbuffered"])
+def variables(request: pytest.FixtureRequest) -> dict[str, str]:
+    """Return the environment of a command whose output Python buffers, or does not."""
+    return {**os.environ, "PYTHONUNBUFFERED": request.param}
+
+
 @pytest.mark.parametrize("argument", ["models", "--help"])
-def test_a_closed_pipe_ends_without_a_traceback(argument: str) -> None:
+def test_a_closed_pipe_ends_without_a_traceback(argument: str, variables: dict[str, str]) -> None:
     arguments = (sys.executable, "-m", "tofu", argument)
-    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=variables
+    ) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         process.stdout.close()
@@ -64,11 +72,9 @@ def test_a_full_disk_is_one_message(
     assert [path.read_bytes() for path in left] == [b""] * ("--log" in arguments)
 
 
-@pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("argument", ["models", "--help", "--version"])
-def test_standard_output_on_a_full_disk_is_one_message(argument: str, unbuffered: str) -> None:
+def test_standard_output_on_a_full_disk_is_one_message(argument: str, variables: dict[str, str]) -> None:
     command = [sys.executable, "-m", "tofu", argument]
-    variables = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
     with open("/dev/full", "w") as full:
         ended = subprocess.run(
             command, stdout=full, stderr=subprocess.PIPE, env=variables, text=True, check=False

@@ -65,7 +65,10 @@ def test_page(tofu: Tofu) -> None:
         (["mlp", "--epochs", "0"], "0 is not in the range"),
         (["mlp", "--learning-rate", "-1"], "-1"),
         (["mlp", "--batch", "100000"], ""),
-        (["mlp", "--workers", "two"], "'two' is not a valid integer"),
+        (["mlp", "--workers", "two"], "'two' is not a valid integer."),
+        (["mlp", "--epochs", "1.5"], "'1.5' is not a valid integer."),
+        (["mlp", "--clip-norm", "inf"], "inf is not a finite number"),
+        (["mlp", "--clip-norm", "x"], "'x' is not a valid number."),
     ],
 )
 def test_mistakes_end_in_one_message(tofu: Tofu, arguments: list[str], says: str) -> None:

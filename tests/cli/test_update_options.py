@@ -61,11 +61,11 @@ def test_every_step_has_the_rate_of_the_schedule(
         (["--schedule", "step:0.1@1", "--final-rate", "0"], "cosine or linear, not step"),
         (["--warmup", "23", "--epochs", "1"], "--warmup is 23, but the run has 23 steps"),
         (["--final-rate", "1"], "--final-rate is 1, and the highest learning rate is 0.1"),
-        (["--final-rate", "nan"], "--final-rate is nan"),
+        (["--final-rate", "nan"], "'--final-rate': nan is not a finite number"),
         (["--learning-rate", "inf"], "inf is not a finite number"),
         (["--clip-norm", "0"], "0.0 is not in the range x>0"),
-        (["--clip-norm", "nan"], "clip_norm is nan (float); give a positive number"),
-        (["--clip-value", "inf"], "clip_value is inf (float); give a positive number"),
+        (["--clip-norm", "nan"], "'--clip-norm': nan is not a finite number"),
+        (["--clip-value", "inf"], "'--clip-value': inf is not a finite number"),
     ],
 )
 def test_mistakes_end_in_one_message(tofu: Tofu, tmp_path: Path, arguments: list[str], says: str) -> None:

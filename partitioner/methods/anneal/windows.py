@@ -48,7 +48,7 @@ class _Home:
     """The regions that workers hold."""
 
     stop: WorkerRegions | None
-    """The regions in which partial results are reduced on their way, if there are such."""
+    """The regions in which partial results are reduced on their way; None if there are none."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -181,10 +181,8 @@ class DecisionWindows:
 
     def _home(self, shape: tuple[int, ...], form: Form) -> _Home:
         layout = in_two_hops(Layout(shape, form, self._factors))
-        held = self._movements.layout(layout)
-        if layout.via is None:
-            return _Home(held, None)
-        return _Home(held, self._movements.layout(Layout(shape, layout.via, self._factors)))
+        stop = None if layout.stop is None else self._movements.layout(layout.stop)
+        return _Home(self._movements.layout(layout), stop)
 
     def _between(
         self,

@@ -29,10 +29,10 @@ def wu_2016(strategies: Strategies) -> Strategy:
     layers, count = recurrent_layers(soap.graph)
     size = max((d for d in divisors(soap.workers) if d <= count), default=1)
     if size < 2:
+        has = f"has {count}, which cannot share {soap.workers} workers evenly" if count else "has none"
         raise PlanError(
-            f"wu-2016 puts recurrent layers on workers of a group, but {soap.graph.name!r} has {count} "
-            f"of them, which cannot share {soap.workers} workers evenly; choose another method, such as "
-            "'data-parallel'"
+            f"wu-2016 puts recurrent layers on workers of a group, but {soap.graph.name!r} {has}; choose "
+            "another method, such as 'data-parallel'"
         )
     groups = soap.workers // size
     found = []

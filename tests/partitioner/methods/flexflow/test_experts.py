@@ -47,7 +47,7 @@ def test_one_weird_trick_splits_samples_of_convolutions_and_weights_of_dense_lay
     ("method", "model", "message"),
     [
         ("one-weird-trick", "mlp", "'mlp' has nothing like a convolution"),
-        ("wu-2016", "lenet", "puts recurrent layers on workers of a group, but 'lenet' has 0 of them"),
+        ("wu-2016", "lenet", "puts recurrent layers on workers of a group, but 'lenet' has none; choose"),
     ],
 )
 def test_experts_refuse_what_they_do_not_know(method: str, model: str, message: str) -> None:
