@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 import doctest
 import importlib.util
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -54,7 +56,8 @@ def _marked(document: Path) -> object:
 def test_examples(document: Path) -> None:
     if needed := NEEDS.get(_name(document)):
         pytest.importorskip(needed, reason=f"the extra `{needed}` is not installed")
-    result = doctest.testfile(str(document), module_relative=False, optionflags=OPTIONS)
+    with mock.patch.dict(os.environ):  # an example sets variables
+        result = doctest.testfile(str(document), module_relative=False, optionflags=OPTIONS)
     assert result.failed == 0
 
 
