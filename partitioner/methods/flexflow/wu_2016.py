@@ -47,7 +47,7 @@ def recurrent_layers(graph: Graph) -> tuple[list[int], int]:
     """Return the recurrent layer of each operation, and the number of layers."""
     forward = [each for each in graph.operations if each.phase is Phase.FORWARD]
     node: dict[int, Hashable] = {each.index: each.tie or each.index for each in forward}
-    maker = {tensor: each.index for each in graph.operations for tensor in each.outputs}
+    maker = {tensor: each.index for each in forward for tensor in each.outputs}
     after: dict[Hashable, dict[Hashable, None]] = {found: {} for found in node.values()}
     for each in forward:
         for tensor in each.inputs:

@@ -77,6 +77,14 @@ def test_layers_are_the_cells_that_feed_themselves() -> None:
                 assert layer == number, operation.name
 
 
+def test_states_that_pass_from_one_part_of_a_batch_to_the_next_are_not_recurrent() -> None:
+    """A dropout reads its seed, which the update of the part before has made."""
+    model = tofu.models.get("transformer-encoder-1-16", batch=4, steps=6, vocabulary=20)
+    graph = model.training_graph(accumulate=2, unroll=True)
+    _, count = recurrent_layers(graph)
+    assert count == 0
+
+
 def test_searches_start_from_the_experts_that_know_the_graph() -> None:
     names = {
         model: set(candidates(Strategies(find_soap(graph_of(model), 4), Space(feed="batch"))))
