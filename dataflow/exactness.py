@@ -44,7 +44,7 @@ def _positions(analysis: Analysis) -> frozenset[str]:
                     found.update(part.tensor for part in walk(index) if isinstance(part, ast.Element))
             case ast.Binary(operator, left, right) if operator in _COMPARISONS:
                 if _counts(left) or _counts(right):
-                    found.update((*_values(left), *_values(right)))
+                    found.update((*value_sources(left), *value_sources(right)))
             case _:
                 pass
     return frozenset(found)
@@ -53,7 +53,7 @@ def _positions(analysis: Analysis) -> frozenset[str]:
 @cache
 def _sources(analysis: Analysis, output: int) -> frozenset[str]:
     """Tensors from whose elements the value of an output is chosen or computed."""
-    return frozenset(_values(analysis.description.outputs[output].body))
+    return frozenset(value_sources(analysis.description.outputs[output].body))
 
 
 def _counts(expression: Node) -> bool:
@@ -68,8 +68,8 @@ def _counts(expression: Node) -> bool:
     return False
 
 
-def _values(expression: Node) -> Iterator[str]:
-    """Tensors that an expression's value is made of; conditions and indices only choose."""
+def value_sources(expression: Node) -> Iterator[str]:
+    """Yield the tensors that an expression's value is made of; conditions and indices only choose."""
     pending: list[Node] = [expression]
     while pending:
         match pending.pop():

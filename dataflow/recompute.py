@@ -5,7 +5,9 @@
     result   a graph in which the backward pass reads `recomputed(x)` in place of any other x
 
 The operations that make `recomputed(x)` are those that make x, right before the first reader. They read what
-is kept, or was computed again before, so each runs at most twice and results are the same to the bit.
+is kept, or was computed again before, so each runs at most twice, and results are the same to the bit if both
+runs add in the same order. A plan may split them in two ways. So an operation that compares a result with its
+operands for equality, such as the gradient of a maximum, reads the result of the second run as well.
 
 Cuts are placed where few bytes pass from one segment to the next:
 
@@ -26,6 +28,7 @@ from math import prod
 
 from ..errors import GraphError
 from .builder import Names, numbered
+from .equality import compared_tensors
 from .graph import Graph, Operation, Phase, Role, Tensor
 from .order import hoist_updates
 
@@ -62,6 +65,8 @@ class _Rewrite:
         self._tensors = list(graph.tensors)
         self._operations: list[Operation] = []
         self._made: dict[int, int] = {}
+        self._second: dict[int, int] = {}
+        """Second runs of results that are kept, by the tensor."""
         self._producers = {index: o for o in graph.operations for index in o.outputs}
         self._tensor_names = Names(tensor.name for tensor in graph.tensors)
         self._operation_names = Names(operation.name for operation in graph.operations)
@@ -71,7 +76,9 @@ class _Rewrite:
             if operation.phase is not Phase.FORWARD:
                 for index in operation.inputs:
                     self._recompute(index)
-                operation = replace(operation, inputs=self._read(operation.inputs))
+                compared = self._compared(operation)
+                read = [compared.get(index, index) for index in self._read(operation.inputs)]
+                operation = replace(operation, inputs=tuple(read))
             self._operations.append(operation)
         ordered = hoist_updates(self._tensors, self._operations)
         return numbered(self._graph.name, self._tensors, ordered, self._graph.outputs)
@@ -92,6 +99,23 @@ class _Rewrite:
                 waiting.pop()
                 self._again(producer)
 
+    def _compared(self, operation: Operation) -> dict[int, int]:
+        """Return what stands for kept results that an operation compares with operands computed again."""
+        description = operation.bound.description
+        names = compared_tensors(description)
+        inputs = zip(description.tensor_names, operation.inputs, strict=True)
+        compared = {index for name, index in inputs if name in names}
+        again = compared & self._dropped
+        for index in sorted(compared - again - self._second.keys()):
+            producer = self._producers.get(index)
+            if producer is None or producer.phase is not Phase.FORWARD:
+                continue
+            if not again.isdisjoint(producer.inputs):
+                for each in producer.inputs:
+                    self._recompute(each)
+                self._again(producer)
+        return self._second if again else {}
+
     def _again(self, operation: Operation) -> None:
         outputs = tuple([self._copy(self._graph.tensors[index]) for index in operation.outputs])
         self._operations.append(
@@ -107,8 +131,7 @@ class _Rewrite:
             )
         )
         for old, new in zip(operation.outputs, outputs, strict=True):
-            if old in self._dropped:
-                self._made[old] = new
+            (self._made if old in self._dropped else self._second)[old] = new
 
     def _copy(self, tensor: Tensor) -> int:
         name = _named(self._tensor_names, tensor.name)

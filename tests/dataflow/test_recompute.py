@@ -9,10 +9,15 @@ from hypothesis import strategies as st
 
 import tofu
 from tofu.dataflow.graph import Graph, Phase, Role
+from tofu.dataflow.naming import NameScope
+from tofu.dataflow.optimizer import sgd
 from tofu.dataflow.recompute import _cuts_within, recomputed
+from tofu.dataflow.training import training_graph
 from tofu.dataflow.validate import validate
 from tofu.errors import GraphError
-from tofu.partitioner import lower, partition, peak_bytes
+from tofu.partitioner import Plan, lower, partition, peak_bytes
+from tofu.partitioner.layouts.forms import Spread
+from tofu.partitioner.plans.compose import compose
 from tofu.runtime.executor import Executor
 
 MODELS = ("mlp", "lenet", "lstm", "gpt-3-16", "wresnet-10-1")
@@ -43,9 +48,9 @@ def test_one_step_learns_the_same_to_the_bit(name):
             np.testing.assert_array_equal(other[tensor], value, err_msg=tensor)
 
 
-def learned(graph: Graph) -> dict[str, np.ndarray]:
+def learned(graph: Graph, plan: Plan | None = None) -> dict[str, np.ndarray]:
     """Run one iteration on numbers that depend on the tensors' names alone; return all that lasts."""
-    with Executor(lower(graph, partition(graph, 1))) as executor:
+    with Executor(lower(graph, plan or partition(graph, 1))) as executor:
         lasting = [t for t in graph.tensors if t.role.persistent and t.alias is None]
         for number, tensor in enumerate(lasting):
             whole = np.random.default_rng(number).random(tensor.shape) * 0.1 + 0.01
@@ -79,6 +84,42 @@ def test_arenas_shrink():
         graph = model.training_graph(recompute=segments)
         arenas.append(peak_bytes(graph, partition(graph, 2)))
     assert arenas[1] < 0.7 * arenas[0]
+
+
+def pooled(recompute: int) -> Graph:
+    """A network whose forward pass is cut behind a maximum if there are three segments."""
+    with NameScope():
+        net = tofu.sym.Variable("data")
+        for number in range(2):
+            net = tofu.sym.Convolution(
+                net, num_filter=6, kernel=(3, 3), pad=(1, 1), no_bias=True, name=f"conv{number}"
+            )
+            net = tofu.sym.Activation(net, act_type="relu", name=f"relu{number}")
+        net = tofu.sym.Pooling(net, kernel=(2, 2), stride=(2, 2), pool_type="max", name="pool")
+        net = tofu.sym.FullyConnected(tofu.sym.Flatten(net, name="flat"), num_hidden=3, name="fc")
+        net = tofu.sym.SoftmaxOutput(net, name="softmax")
+    shapes = {"data": (4, 6, 16, 16), "softmax_label": (4,)}
+    return training_graph(net, shapes, sgd(), dtype="float64", recompute=recompute)
+
+
+def test_what_is_compared_is_computed_together():
+    """A second run may round sums otherwise, so a maximum would not be found in what it was taken of."""
+    graph = pooled(recompute=3)
+    (first,) = [operation for operation in graph.operations if operation.name == "pool.grad.first"]
+    read = [graph.tensors[index].name for index in first.inputs]
+    assert read == ["recomputed(pool_output)", "recomputed(relu1_output)"]
+    flat = next(operation for operation in graph.operations if operation.name == "flat")
+    assert graph.tensors[flat.inputs[0]].name == "pool_output"
+
+
+def test_a_second_run_may_add_in_another_order():
+    graph, expected = pooled(recompute=3), learned(pooled(recompute=1))
+    whole = partition(graph, 2, "data-parallel")
+    again = {"recomputed(conv1)": Spread((("c", 2),), (0, 1))}
+    homes = {t.name: whole.layouts[t.name].form for t in graph.tensors if t.alias is None}
+    plan = compose(graph, 2, {**whole.strategies, **again}, homes)
+    for tensor, value in learned(graph, plan).items():
+        np.testing.assert_allclose(value, expected[tensor], rtol=1e-9, atol=1e-12, err_msg=tensor)
 
 
 def test_what_overwrites_and_what_it_reads_is_not_computed_again():
