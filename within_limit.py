@@ -103,9 +103,12 @@ def search_fewest(graph: Graph, settings: SearchSettings, limit: Limit, machine:
 
 
 def _timed(graph: Graph, found: Fitting, machine: Machine) -> Fitting:
-    """Simulate an iteration of a plan, which costs that time from then on."""
+    """Simulate an iteration of a plan, which costs that time from then on, and of the larger one."""
     plan = with_times(graph, found.plan, machine)
-    return replace(found, plan=plan, cost=cost_of(plan))
+    larger = None if found.larger is None else _timed(graph, found.larger, machine)
+    if larger is not None and larger.cost >= cost_of(plan):
+        larger = None
+    return replace(found, plan=plan, cost=cost_of(plan), larger=larger)
 
 
 def with_times(graph: Graph, plan: Plan, machine: Machine) -> Plan:

@@ -89,7 +89,7 @@ def command(
     """
     from ..api import RECOMPUTE, frontier
     from ..machines import load
-    from ..partitioner.methods.frontier import searching_method
+    from ..partitioner.methods.method import searching_method
     from ..reports import frontier as report
     from ..reports.console import waiting
     from ..reports.drawing.file import check_kind, write_drawing

@@ -162,7 +162,9 @@ GROUPS = {
     "without a machine, 15% more than plans need that replicate nothing.",
 )
 @click.option(
-    "--front", is_flag=True, help="Also print bytes against memory; it takes several times as long."
+    "--front",
+    is_flag=True,
+    help="Also print bytes against memory, or the time if that is minimised; it takes several times as long.",
 )
 @click.option(
     "--optimizer",
@@ -224,6 +226,7 @@ def command(
     A plan that needs more memory than a device has is printed, then refused with exit status 2, and not
     saved.
     """
+    from ..partitioner.methods.method import searching_method
     from ..partitioner.plans.origin import PlanOrigin
     from ..partitioner.plans.plan import graph_of
     from ..reports.files import check_writable
@@ -236,6 +239,13 @@ def command(
         raise click.UsageError("--front is about one plan, and --compare makes several; choose one of both")
     if compare and workers is None:
         raise click.UsageError("--compare searches for one number of workers; give it instead of auto")
+    if front:
+        searching_method(method)
+        if objective == "step-time":
+            raise click.UsageError(
+                "--front is about bytes, or the time of transfers; `tofu frontier` finds the plans with the "
+                "least step time for rising memory"
+            )
     check_unroll(accumulate, unroll)
     for path in (save, report):
         if path is not None:
@@ -282,8 +292,8 @@ def command(
             say(f"plan written to {save}")
 
 
-def _front(graph: Graph, method: str, request: Request, quiet: bool) -> list[dict[str, int]]:
-    """Return the front of bytes against memory, as `--json` prints it."""
+def _front(graph: Graph, method: str, request: Request, quiet: bool) -> list[dict[str, float]]:
+    """Return the front of cost against memory, as `--json` prints it."""
     from ..reports.console import waiting
 
     with waiting("searching plans with less memory", quiet=quiet):

@@ -218,6 +218,12 @@ class Request:
         return facts
 
 
-def point(found: Fitting) -> dict[str, int]:
-    """Return a plan as a point of bytes against memory, as `--json` prints it."""
-    return {"peak_bytes_per_worker": found.peak_bytes, "cost_bytes": found.plan.cost_bytes}
+def point(found: Fitting) -> dict[str, float]:
+    """Return a plan as a point of cost against memory, as `--json` prints it."""
+    plan = found.plan
+    facts: dict[str, float] = {"peak_bytes_per_worker": found.peak_bytes, "cost_bytes": plan.cost_bytes}
+    if plan.transfer_time is not None:
+        facts["objective_seconds"] = plan.transfer_time.seconds
+    if plan.step_seconds is not None:
+        facts["step_seconds"] = plan.step_seconds
+    return facts

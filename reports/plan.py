@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.table import Table
@@ -78,7 +78,7 @@ def show(graph: Graph, plan: Plan, facts: dict[str, Any], memory: MemoryFigures)
             soft_wrap=True,
         )
     if "more_memory" in facts:
-        console.print(_gain(facts["cost_bytes"], _peak(facts), facts["more_memory"]), soft_wrap=True)
+        console.print(_gain(facts, facts["more_memory"]), soft_wrap=True)
     if "front" in facts:
         console.print(_front(facts["front"]))
     if plan.transfer_time is not None:
@@ -198,33 +198,41 @@ def _peak(facts: Mapping[str, Any]) -> int:
     return int(facts["peak_bytes_per_worker"] + (facts.get("workspace_bytes_per_worker") or 0))
 
 
-def _gain(cost_bytes: int, peak_bytes: int, larger: Mapping[str, int]) -> str:
+def _gain(facts: Mapping[str, Any], larger: Mapping[str, Any]) -> str:
     """Return what more memory would buy."""
-    saved, more = cost_bytes - larger["cost_bytes"], larger["peak_bytes_per_worker"] - peak_bytes
+    cost, does, written = _minimised(larger)
+    saved, more = facts[cost] - larger[cost], larger["peak_bytes_per_worker"] - _peak(facts)
     return (
-        f"with {format_bytes(more)} more memory a worker, a plan moves {format_bytes(saved)} less: "
-        f"{format_bytes(_per_megabyte(saved, more))} for each further MB"
+        f"with {format_bytes(more)} more memory a worker, a plan {does} {written(saved)} less: "
+        f"{written(_per_megabyte(saved, more))} for each further MB"
     )
 
 
-def _per_megabyte(saved: int, more: int) -> int:
-    return round(saved * 1_000_000 / max(more, 1))
+def _minimised(point: Mapping[str, Any]) -> tuple[str, str, Callable[[float], str]]:
+    """Return the name of what was minimised, what a plan does with it, and what writes it."""
+    if "step_seconds" in point:
+        return "step_seconds", "takes", format_seconds
+    if "objective_seconds" in point:
+        return "objective_seconds", "has transfers that take", format_seconds
+    return "cost_bytes", "moves", format_bytes
 
 
-def _front(points: Sequence[Mapping[str, int]]) -> Table:
+def _per_megabyte(saved: float, more: int) -> float:
+    return saved * 1_000_000 / max(more, 1)
+
+
+def _front(points: Sequence[Mapping[str, Any]]) -> Table:
     """Return plans from the least memory to the most, and what the next further MB saves."""
-    heads = ("peak of a worker", "bytes moved", "saved by each further MB")
-    front = table(*heads, title="Bytes against memory, without kernel workspaces")
+    cost, _, written = _minimised(points[0])
+    what, head = ("Bytes", "bytes moved") if cost == "cost_bytes" else ("Transfers", "transfers take")
+    heads = ("peak of a worker", head, "saved by each further MB")
+    front = table(*heads, title=f"{what} against memory, without kernel workspaces")
     for point, larger in zip(points, [*points[1:], None], strict=True):
-        peak, cost = point["peak_bytes_per_worker"], point["cost_bytes"]
-        saved = (
-            "-"
-            if larger is None
-            else format_bytes(
-                _per_megabyte(cost - larger["cost_bytes"], larger["peak_bytes_per_worker"] - peak)
-            )
-        )
-        front.add_row(format_bytes(peak), format_bytes(cost), saved)
+        peak, saved = point["peak_bytes_per_worker"], "-"
+        if larger is not None:
+            more = larger["peak_bytes_per_worker"] - peak
+            saved = written(_per_megabyte(point[cost] - larger[cost], more))
+        front.add_row(format_bytes(peak), written(point[cost]), saved)
     return front
 
 

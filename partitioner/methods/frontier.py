@@ -36,7 +36,7 @@ from ..plans.plan import Plan
 from ..plans.recounted import recounted
 from ..plans.space import Space
 from .frontier_bounds import Bounded, LowerPoint, lower_staircase
-from .method import Method, every_method, find_method
+from .method import Method, every_method, searching_method
 from .recombine import recombined
 from .search import prepared
 from .settings import SearchSettings
@@ -148,18 +148,6 @@ class Frontier(NotebookDisplay):
                 f"(proven)"
             )
         return fast[0].plan
-
-
-def searching_method(given: str | Method) -> Method:
-    """Return a method. Raises PlanError if there is none, or if it does not search for less memory."""
-    method = find_method(given)
-    if not method.takes_prices:
-        able = ", ".join(sorted(each.name for each in every_method().values() if each.takes_prices))
-        raise PlanError(
-            f"the method {method.name!r} makes one plan, whatever memory it takes; a frontier needs a "
-            f"search: {able}"
-        )
-    return method
 
 
 def find_frontier(

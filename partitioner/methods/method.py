@@ -136,3 +136,15 @@ def find_method(method: str | Method | Search) -> Method:
         able = ", ".join(name for name, each in known.items() if each.takes_mesh)
         raise PlanError(f"the method {name!r} takes no mesh, but {mesh!r} follows it; choose one of {able}")
     return replace(found, name=str(method), search=partial(found.search, mesh=mesh))
+
+
+def searching_method(given: str | Method | Search) -> Method:
+    """Return a method. Raises PlanError if there is none, or if it does not search for less memory."""
+    method = find_method(given)
+    if not method.takes_prices:
+        able = ", ".join(sorted(each.name for each in every_method().values() if each.takes_prices))
+        raise PlanError(
+            f"the method {method.name!r} makes one plan, whatever memory it takes; plans for several limits "
+            f"need a search: {able}"
+        )
+    return method

@@ -50,12 +50,11 @@ from .frontier import (
     FrontierPoint,
     Measured,
     Measures,
-    searching_method,
     unbeaten,
     variants_of,
 )
 from .frontier_bounds import LowerPoint, has_equal_devices, least_seconds
-from .method import Method
+from .method import Method, searching_method
 from .recombine import most_choices, with_memory
 from .search import plan_of, prepared, searched
 from .settings import SearchSettings

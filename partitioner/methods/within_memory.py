@@ -16,6 +16,7 @@ from ..problem.live_bytes import LiveBytes
 from .fitting import Fitting, Needs, cost_of
 from .ladder import COARSE, Ladder
 from .limit import SameLimit
+from .method import searching_method
 from .search import find_plan, prepared
 from .settings import SearchSettings
 from .worker_memory import WorkerMemory
@@ -80,11 +81,11 @@ def memory_front(
     Their limits are spread evenly over the memory between the two. A plan is left out if another one takes no
     more memory and costs no more. The bounds of the plans hold for all plans, not for those within a limit.
     Only arenas count. If `coarse`, fewer prices are tried for each limit.
+    Raises the errors of `find_plan`, and PlanError for methods that take no prices, which make one plan.
     """
+    searching_method(settings.chosen_method())
     prepare = cache(partial(prepared, graph, workers, settings))
     plan = find_plan(graph, workers, settings, prepare)
-    if not settings.chosen_method().takes_prices:
-        return (Fitting(plan, cost_of(plan), arena(plan)),)
     ladder = Ladder.of(prepare(), workers, Needs(arena), plan)
     if coarse:
         ladder.stride = COARSE

@@ -259,6 +259,43 @@ def test_traffic_and_memory_are_reported(tofu: Tofu) -> None:
         assert part in output
 
 
+def test_the_front_is_of_what_was_minimised(tofu: Tofu) -> None:
+    machine = ("-w", "4", "--machine", "p100-node")
+    result = tofu("plan", "mlp", *machine, "--objective", "time", "--front", "--json")
+    points = json.loads(result.stdout)["front"]
+    assert len(points) > 1
+    seconds = [point["objective_seconds"] for point in points]
+    assert seconds == sorted(seconds, reverse=True)
+    shown = tofu("plan", "mlp", *machine, "--objective", "time", "--front").stdout
+    assert "Transfers against memory" in shown
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--method", "anneal"), "the method 'anneal' makes one plan, whatever memory it takes"),
+        (("--method", "data-parallel"), "need a search: exact, recursive, refine"),
+        (("--objective", "step-time"), "`tofu frontier` finds the plans with the least step time"),
+    ],
+)
+def test_what_has_no_front_is_refused_before_the_search(
+    tofu: Tofu, options: tuple[str, ...], says: str
+) -> None:
+    result = tofu("plan", "mlp", "-w", "4", "--machine", "p100-node", "--front", *options)
+    assert result.exit_code == 2
+    assert not result.stdout
+    assert says in " ".join(result.stderr.split())
+
+
+def test_more_memory_buys_a_shorter_iteration(tofu: Tofu) -> None:
+    """If that is minimised, the larger plan is simulated as well."""
+    asked = ("-b", "64", "--machine", "dgx-1-v100", "--memory", "16MB", "--objective", "step-time")
+    facts = json.loads(tofu("plan", "wresnet-10-2", *asked, "--json").stdout)
+    assert facts["fits"]
+    assert facts["more_memory"]["step_seconds"] < facts["step_seconds"]
+    assert "more memory a worker, a plan takes" in tofu("plan", "wresnet-10-2", *asked).stdout
+
+
 def test_the_front_of_several_plans_is_refused(tofu: Tofu) -> None:
     result = tofu("plan", "mlp", "--compare", "--front")
     assert result.exit_code == 2
