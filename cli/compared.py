@@ -88,6 +88,7 @@ def compared(
 ) -> tuple[list[dict[str, Any]], dict[str, PlanError]]:
     """Return the figures of every method but `without`, and why a method could not do what was asked."""
     from ..partitioner import lower
+    from ..partitioner.plans.plan import graph_of
     from ..programs.memory import plan_memory
 
     entries: list[dict[str, Any]] = []
@@ -100,7 +101,11 @@ def compared(
         except PlanError as error:
             left_out[method] = error
             continue
-        programs = lower(graph, found.plan)
+        planned = graph_of(found.plan)
+        programs = lower(planned, found.plan)
         timeline = asked.timeline(programs)
-        entries.append(figures(graph, found, plan_memory(programs), request, programs, timeline))
+        entry = figures(planned, found, plan_memory(programs), request, programs, timeline)
+        if request.settings.merge:
+            entry["merged"] = found.plan.merged
+        entries.append(entry)
     return entries, left_out

@@ -262,20 +262,20 @@ def command(
         _compare(loaded.name, graph, request, as_json)
         return
     found = request.partition(graph, method) if as_json else watched(request, graph, method)
-    graph = graph_of(found.plan)
+    planned = graph_of(found.plan)
     request = dataclasses.replace(request, workers=found.plan.workers)
-    facts, held, timeline = _gathered(loaded, graph, found, request, as_json or report is not None)
+    facts, held, timeline = _gathered(loaded, planned, found, request, as_json or report is not None)
     facts |= {"dtype": dtype, "accumulate": accumulate, "unroll": unroll, "recompute": recompute}
     if merge:
         facts["merged"] = found.plan.merged
     if front:
-        facts["front"] = _front(graph, method, request, quiet=as_json)
+        facts["front"] = _front(planned, method, request, quiet=as_json)
     if as_json:
         click.echo(json.dumps(facts))
     else:
         from ..reports.plan import show
 
-        show(graph, found.plan, facts, held)
+        show(planned, found.plan, facts, held)
     if report is not None:
         from ..reports.console import waiting
 
@@ -283,7 +283,7 @@ def command(
             _write_page(report, graph, found.plan, facts, timeline, request)
         if not as_json:
             say(f"page written to {report}")
-    request.require_fit(graph, found)
+    request.require_fit(planned, found)
     if save is not None:
         source = PlanOrigin(model, batch, shapes, optimizer, dtype, accumulate, recompute, unroll)
         seconds = None if timeline is None else timeline.seconds
@@ -345,6 +345,7 @@ def _write_page(
 ) -> None:
     """Write the plan's page, compared with the methods that take seconds."""
     from ..partitioner import lower
+    from ..partitioner.plans.plan import graph_of
     from ..programs.memory import plan_memory
     from ..reports.page import render
     from ..reports.page.data import Comparison, page_data
@@ -354,8 +355,9 @@ def _write_page(
     entries, refused = compared(graph, request, without={*slow, found.method})
     left_out = {method: str(error) for method, error in refused.items()}
     left_out |= {method: "it may take minutes" for method in sorted(slow) if method != found.method}
-    memory = plan_memory(lower(graph, found))
-    page = page_data(graph, found, facts, memory, Comparison(entries, left_out), timeline)
+    planned = graph_of(found)
+    memory = plan_memory(lower(planned, found))
+    page = page_data(planned, found, facts, memory, Comparison(entries, left_out), timeline)
     save_whole(path, render(page).encode())
 
 

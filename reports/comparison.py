@@ -24,6 +24,7 @@ def show(model: str, workers: int, entries: Sequence[dict[str, Any]], left_out: 
     columns = ["method", "bytes moved", "by step", of_least, "peak of a worker"]
     columns += ["fits in " + _memory(entries[0])] if limited else []
     columns += ["time over links"] if timed else []
+    columns += ["operations merged"] if "merged" in entries[0] else []
     methods = table(*columns, "searched in", title=f"{model} over {workers} workers")
     least = min(entry[minimised] for entry in entries)
     for entry in sorted(entries, key=lambda entry: float(entry[minimised])):
@@ -35,6 +36,7 @@ def show(model: str, workers: int, entries: Sequence[dict[str, Any]], left_out: 
             format_bytes(entry["peak_bytes_per_worker"]),
             *(["yes" if entry["fits"] else "out of memory"] if limited else []),
             *([format_seconds(entry["transfer_seconds"])] if timed else []),
+            *(["yes" if entry["merged"] else "no"] if "merged" in entry else []),
             f"{entry['search_seconds']:.2f} s",
         )
     console.print(methods)

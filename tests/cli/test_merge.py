@@ -49,3 +49,17 @@ def test_figures_say_whether_operations_are_merged(tofu: Tofu, network: str) -> 
 
 def test_it_is_said_if_nothing_is_merged(tofu: Tofu) -> None:
     assert "operations are not merged" in tofu("plan", "mlp", "--workers", "2", "--merge").output
+
+
+def test_methods_are_compared_on_the_graph_that_each_planned(
+    tofu: Tofu, network: str, tmp_path: Path
+) -> None:
+    asked = ("plan", network, *SHAPES, "--workers", "4", "--merge")
+    compared = json.loads(tofu(*asked, "--compare", "--json").output)["methods"]
+    assert {each["merged"] for each in compared} == {True, False}
+    assert "operations merged" in tofu(*asked, "--compare").stdout
+    page = tmp_path / "plan.html"
+    for method in ("recursive", "megatron"):
+        result = tofu(*asked, "--method", method, "--report", str(page))
+        assert result.exit_code == 0, result.output
+        assert page.exists()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from .configurations import Configuration, Holders, divisors, run_of
 from .soap import Decision, Kind
@@ -24,7 +25,7 @@ def by_sample(decision: Decision, workers: int) -> Configuration:
         place = kinds.index(kind)
         extent = decision.dimensions[place].extent
         degrees[place] = max(each for each in divisors(workers) if each <= extent)
-    tasks = max(degrees)
+    tasks = prod(degrees)
     return configured(decision, degrees, run_of(0, tasks, tasks, workers))
 
 
