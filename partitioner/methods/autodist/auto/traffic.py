@@ -40,8 +40,8 @@ class PairTimes:
                 self.latency[sender, reader], self.per_byte[sender, reader] = self.ways.speed(way)
                 lanes.append(self.ways.lanes[way])
         names = self.ways.lane_names
-        self.occupies = np.zeros((len(names), workers * workers))
-        """`[lane, pair]`: 1 if messages of a pair occupy a lane."""
+        self.occupies = np.zeros((max(len(names), 1), workers * workers))
+        """`[lane, pair]`: 1 if messages of a pair occupy a lane. One worker has an idle lane."""
         for pair, own in enumerate(lanes):
             self.occupies[list(own), pair] = 1
         self._lanes = lanes

@@ -118,13 +118,3 @@ def test_plain_python_accepts_what_compiled_loops_accept(proposals: int) -> None
     sequence = same_in_plain_python(accepted, proposals)
     assert "0" in sequence
     assert "1" in sequence.partition("-")[0]
-
-
-@pytest.mark.parametrize("method", ["flexflow", "anneal", "one-weird-trick", "data-parallel"])
-def test_one_worker_does_all(method: str) -> None:
-    """Then many operations have no dimension along which they can be split."""
-    graph = tofu.models.get("transformer-1-8", batch=2, steps=3, vocabulary=9).training_graph()
-    budget = {"machine": "p100-node", "proposals": 2} if method in ("flexflow", "anneal") else {}
-    plan = tofu.partition(graph, 1, method, **budget)
-    tofu.verify(graph, plan)
-    assert plan.cost_bytes == 0
