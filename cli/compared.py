@@ -49,6 +49,7 @@ def figures(
         "space": str(plan.space),
         "feed": plan.space.feed,
         "kept_copies": sum(map(len, plan.copies.values())),
+        **({"merged": plan.merged} if request.settings.merge else {}),
         "unproven_steps": [dataclasses.asdict(step) for step in plan.unproven],
         **_timed(plan),
         "search_seconds": plan.search_seconds,
@@ -104,8 +105,5 @@ def compared(
         planned = graph_of(found.plan)
         programs = lower(planned, found.plan)
         timeline = asked.timeline(programs)
-        entry = figures(planned, found, plan_memory(programs), request, programs, timeline)
-        if request.settings.merge:
-            entry["merged"] = found.plan.merged
-        entries.append(entry)
+        entries.append(figures(planned, found, plan_memory(programs), request, programs, timeline))
     return entries, left_out

@@ -266,8 +266,6 @@ def command(
     request = dataclasses.replace(request, workers=found.plan.workers)
     facts, held, timeline = _gathered(loaded, planned, found, request, as_json or report is not None)
     facts |= {"dtype": dtype, "accumulate": accumulate, "unroll": unroll, "recompute": recompute}
-    if merge:
-        facts["merged"] = found.plan.merged
     if front:
         facts["front"] = _front(planned, method, request, quiet=as_json)
     if as_json:

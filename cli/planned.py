@@ -142,8 +142,9 @@ def plan_to_follow(context: click.Context, path: Path) -> Plan:
     from ..partitioner.checking.check_plan import check_workers
 
     plan = Plan.load(path)
-    if _given(context, "method"):
-        raise click.UsageError("--method searches a plan, and --plan names one; leave out one of both")
+    for option in ("method", "merge"):
+        if _given(context, option):
+            raise click.UsageError(f"--{option} searches a plan, and --plan names one; leave out one of both")
     if _given(context, "workers"):
         check_workers(plan, context.params["workers"])
     return plan

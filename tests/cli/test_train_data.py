@@ -130,6 +130,7 @@ def test_a_saved_plan_is_followed_and_its_time_is_compared(
     for option, message in (
         (("--workers", "3"), "the plan is for 2 workers, not for 3"),
         (("--method", "refine"), "--method searches a plan, and --plan names one"),
+        (("--merge",), "--merge searches a plan, and --plan names one"),
         (("--batch", "4"), "shapes, attributes or the optimizer's settings differ"),
     ):
         refused = tofu(*trained, *option)
