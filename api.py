@@ -138,7 +138,7 @@ def partition(
     workspace of the processor's kernels. If the best plan takes more, the search puts prices on what is held
     and returns the best plan found that fits, with a bound for plans that do. Without `memory`, the limit is
     what each worker's device has; if that is not known either, arenas may be 15% larger than that of
-    the refined plan that replicates nothing. `unlimited` frees memory.
+    the recursive plan that replicates nothing. `unlimited` frees memory.
 
     Raises PlanError for an unknown method, for constraints that clash or that the method cannot take, or if
     no plan is found that fits `memory`. Raises MachineError for a bad machine or if

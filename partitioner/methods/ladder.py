@@ -59,7 +59,7 @@ STEADY = 1 << 10
 """Prices are multiples of its reciprocal, so that sums of them stay small integers."""
 
 MORE_BY_DEFAULT = Fraction(15, 100)
-"""Without a limit, a plan may take this much more memory than the refined one that replicates nothing."""
+"""Without a limit, a plan may take this much more memory than the recursive one that replicates nothing."""
 
 REPAIRS = 3
 """How often operations that exceed the limit at the highest price get prices on their buffers."""
@@ -116,7 +116,7 @@ class Ladder:
             at_least = int(least(self._workers) * (1 + MORE_BY_DEFAULT))
             if self.free.arena_bytes <= at_least:
                 return at_least
-        return int(self._split(find_method("refine")).arena_bytes * (1 + MORE_BY_DEFAULT))
+        return int(self._split(find_method("recursive")).arena_bytes * (1 + MORE_BY_DEFAULT))
 
     def fits(self, found: Fitting) -> bool:
         """Tell whether a plan fits; a workspace that was not counted is taken to be as large as others."""

@@ -18,7 +18,7 @@ class DeviceMemory:
 
 
 SameLimit = int | Literal["unlimited"] | None
-"""The bytes that any worker may hold. None limits arenas to `MORE_BY_DEFAULT` above the refined plan that
+"""The bytes that any worker may hold. None limits arenas to `MORE_BY_DEFAULT` above the recursive plan that
 replicates nothing."""
 
 Limit = SameLimit | DeviceMemory
