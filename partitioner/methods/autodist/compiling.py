@@ -150,8 +150,17 @@ class _Synchronised:
         self._choices: list[RowForms] = []
 
     def updates_last(self, variables: Iterable[TrainedVariable]) -> tuple[str, ...]:
-        """Return all operations in the order of the base, those that update variables at the end."""
+        """Return all operations in the order of the base, those that update variables at the end.
+
+        What overwrites a tensor that these read, such as a count of updates, is at the end as well.
+        """
         updates = {update.name for each in variables for update in each.updates}
+        read = {tensor for name in updates for tensor in self._named[name].inputs}
+        updates |= {
+            self._maker[tensor.index].name
+            for tensor in self._graph.tensors
+            if tensor.alias in read and tensor.index in self._maker
+        }
         return tuple(sorted(self._turn, key=lambda name: (name in updates, self._turn[name])))
 
     def check_replicas(self, updates: Set[int]) -> None:

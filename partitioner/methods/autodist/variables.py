@@ -71,10 +71,13 @@ def find_variables(graph: Graph) -> tuple[TrainedVariable, ...]:
 def _updates(graph: Graph) -> dict[int, int]:
     """Return the parameter of every operation that updates one, or what its updates read and write.
 
-    Later operations come first, so that an accumulator is known by the update that reads it.
+    Later operations come first, so that an accumulator is known by the update that reads it. What updates of
+    two variables touch, such as a count of updates, belongs to none: the operation that updates it is left
+    out.
     """
     roots = _roots(graph)
     owner: dict[int, int] = {root: root for root in set(roots) if graph.tensors[root].role is Role.PARAMETER}
+    shared: set[int] = set()
     found: dict[int, int] = {}
     pending = [each for each in reversed(graph.operations) if each.phase is Phase.UPDATE]
     size = -1
@@ -91,10 +94,16 @@ def _updates(graph: Graph) -> dict[int, int]:
             if owners:
                 found[operation.index] = owners[0]
                 for tensor in (*operation.inputs, *operation.outputs):
-                    if graph.tensors[roots[tensor]].role in LASTING:
-                        owner.setdefault(roots[tensor], owners[0])
+                    lasting = roots[tensor]
+                    role = graph.tensors[lasting].role
+                    if role in LASTING and owner.setdefault(lasting, owners[0]) != owners[0]:
+                        shared |= {lasting} if role is not Role.PARAMETER else set()
         pending = [each for each in pending if each.index not in found]
-    return dict(sorted(found.items()))
+    return {
+        number: root
+        for number, root in sorted(found.items())
+        if not shared.issuperset(roots[t] for t in graph.operations[number].outputs)
+    }
 
 
 def _roots(graph: Graph) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from math import prod
 
@@ -15,7 +16,13 @@ from tofu.dataflow.graph import Graph, Role
 from tofu.errors import PlanError
 from tofu.operators.kernels.kernel import Array
 from tofu.partitioner import Plan, lower
-from tofu.partitioner.methods.autodist.builders import BUILDERS, all_reduce, ps, ps_load_balancing
+from tofu.partitioner.methods.autodist.builders import (
+    BUILDERS,
+    all_reduce,
+    partitioned_ps,
+    ps,
+    ps_load_balancing,
+)
 from tofu.partitioner.methods.autodist.checks import PARTS_LIMIT
 from tofu.partitioner.methods.autodist.compiling import compile_strategy
 from tofu.partitioner.methods.autodist.shares import shares
@@ -162,6 +169,18 @@ def test_a_proxy_leaves_no_repeated_fetch() -> None:
     read_twice = sum(t.nbytes for t in graph.tensors if t.name in ("fc2_weight", "fc3_weight"))
     assert moved[True] == 2 * 3 * parameter_bytes(graph)
     assert moved[False] == moved[True] + 3 * read_twice
+
+
+@pytest.mark.parametrize("last", [False, True])
+def test_a_count_of_updates_is_kept_by_every_worker(last: bool) -> None:
+    graph = tofu.models.get("mlp", batch=16).training_graph("adamw", dtype="float64")
+    strategy = replace(partitioned_ps(graph, 4), updates_last=last)
+    plan = compile_strategy(graph, 4, strategy)
+    counted = plan.of(graph)
+    assert {task.worker for task in counted.tasks["update(update_count)"]} == {0, 1, 2, 3}
+    expected = trained(graph, tofu.partition(graph, 1), 2)
+    for name, value in trained(graph, plan, 2).items():
+        np.testing.assert_allclose(value, expected[name], rtol=1e-9, err_msg=name)
 
 
 def test_servers_hold_the_state_and_update_alone() -> None:

@@ -31,6 +31,13 @@ def test_an_accumulator_and_what_adds_to_it_belong_to_a_parameter() -> None:
     assert [each.name for each in weight.updates] == ["accumulate(grad(fc1_weight))", "update(fc1_weight)"]
 
 
+def test_what_updates_of_two_variables_read_belongs_to_neither() -> None:
+    graph = tofu.models.get("mlp", batch=8).training_graph("adamw")
+    assert "update(update_count)" in {each.name for each in graph.operations}
+    for variable in find_variables(graph):
+        assert [each.name for each in variable.updates] == [f"update({variable.tensor.name})"]
+
+
 def test_a_variable_is_sparse_if_data_choose_its_rows() -> None:
     assert {each.tensor.name: each.sparse for each in find_variables(embedded())} == {
         "table_weight": True,

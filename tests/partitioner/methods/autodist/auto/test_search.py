@@ -86,9 +86,9 @@ def test_latency_is_the_reason_where_messages_are_dear() -> None:
     assert found.reasons[0].seconds > 0.9 * (found.plain_seconds - found.seconds)
 
 
-@pytest.mark.parametrize("model", ["mlp", "lenet"])
-def test_the_plan_of_the_method_is_not_behind_those_of_builders(model: str) -> None:
-    graph = tofu.models.get(model, batch=64).training_graph()
+@pytest.mark.parametrize(("model", "optimizer"), [("mlp", "sgd"), ("lenet", "adamw")])
+def test_the_plan_of_the_method_is_not_behind_those_of_builders(model: str, optimizer: str) -> None:
+    graph = tofu.models.get(model, batch=64).training_graph(optimizer)
     plan = tofu.partition(graph, WORKERS, "auto", machine="pcie-8")
     tofu.verify(graph, plan)
     assert plan.method == "auto"
