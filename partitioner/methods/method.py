@@ -144,7 +144,7 @@ def searching_method(given: str | Method | Search) -> Method:
     if not method.takes_prices:
         able = ", ".join(sorted(each.name for each in every_method().values() if each.takes_prices))
         raise PlanError(
-            f"the method {method.name!r} makes one plan, whatever memory it takes; plans for several limits "
-            f"need a search: {able}"
+            f"the method {method.name!r} finds one plan, and no front of plans for several limits of memory; "
+            f"choose one of {able}"
         )
     return method

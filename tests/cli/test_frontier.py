@@ -54,7 +54,7 @@ def test_mistakes_end_with_status_2(tofu: Tofu, tmp_path: Path) -> None:
         (("--memory", "1kB"), "no plan is searched within 1,000 bytes"),
         (("--memory", "lots"), "memory"),
         (("--save", "/dev/null/plans"), "'/dev/null' is not a folder"),
-        (("--method", "data-parallel"), "makes one plan"),
+        (("--method", "data-parallel"), "finds one plan"),
         (("--cost-model", "guessed"), "'guessed' is not one of 'simulated', 'tensoropt'"),
         (("--method", "nothing"), "there is no search method 'nothing'"),
     ):

@@ -273,8 +273,8 @@ def test_the_front_is_of_what_was_minimised(tofu: Tofu) -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (("--method", "anneal"), "the method 'anneal' makes one plan, whatever memory it takes"),
-        (("--method", "data-parallel"), "need a search: exact, recursive, refine"),
+        (("--method", "anneal"), "the method 'anneal' finds one plan, and no front"),
+        (("--method", "data-parallel"), "choose one of exact, recursive, refine"),
         (("--objective", "step-time"), "`tofu frontier` finds the plans with the least step time"),
     ],
 )

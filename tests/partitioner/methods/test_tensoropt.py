@@ -145,5 +145,5 @@ def test_mistakes(graph):
         tofu.frontier(graph, 2, MACHINE, cost_model="tensor")
     with pytest.raises(PlanError, match="at most 1,000 bytes by the cost model 'tensoropt': the least is"):
         tofu.frontier(graph, 2, MACHINE, 1000, cost_model="tensoropt")
-    with pytest.raises(PlanError, match="makes one plan"):
+    with pytest.raises(PlanError, match="finds one plan"):
         tofu.frontier(graph, 2, MACHINE, method="data-parallel", cost_model="tensoropt")
