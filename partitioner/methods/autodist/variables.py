@@ -96,8 +96,10 @@ def _updates(graph: Graph) -> dict[int, int]:
                 for tensor in (*operation.inputs, *operation.outputs):
                     lasting = roots[tensor]
                     role = graph.tensors[lasting].role
-                    if role in LASTING and owner.setdefault(lasting, owners[0]) != owners[0]:
-                        shared |= {lasting} if role is not Role.PARAMETER else set()
+                    if role not in LASTING or owner.setdefault(lasting, owners[0]) == owners[0]:
+                        continue
+                    if role is not Role.PARAMETER:
+                        shared.add(lasting)
         pending = [each for each in pending if each.index not in found]
     return {
         number: root
