@@ -96,10 +96,10 @@ def _updates(graph: Graph) -> dict[int, int]:
                 for tensor in (*operation.inputs, *operation.outputs):
                     lasting = roots[tensor]
                     role = graph.tensors[lasting].role
-                    if role not in LASTING or owner.setdefault(lasting, owners[0]) == owners[0]:
-                        continue
-                    if role is not Role.PARAMETER:
-                        shared.add(lasting)
+                    if role in LASTING:
+                        known = owner.setdefault(lasting, owners[0])
+                        if known != owners[0] and role is not Role.PARAMETER:
+                            shared.add(lasting)
         pending = [each for each in pending if each.index not in found]
     return {
         number: root

@@ -86,7 +86,7 @@ def test_latency_is_the_reason_where_messages_are_dear() -> None:
     assert found.reasons[0].seconds > 0.9 * (found.plain_seconds - found.seconds)
 
 
-@pytest.mark.parametrize(("model", "optimizer"), [("mlp", "sgd"), ("lenet", "adamw")])
+@pytest.mark.parametrize(("model", "optimizer"), [("mlp", "sgd"), ("lenet", "sgd"), ("lenet", "adamw")])
 def test_the_plan_of_the_method_is_not_behind_those_of_builders(model: str, optimizer: str) -> None:
     graph = tofu.models.get(model, batch=64).training_graph(optimizer)
     plan = tofu.partition(graph, WORKERS, "auto", machine="pcie-8")
