@@ -177,7 +177,7 @@ def multilabel_margin(call: AtenCall) -> TensorValue | Sequence[TensorValue | No
     """Compare the score of each label of a sample with those of all other classes. Labels end at a -1."""
     data, target = call.tensor("self"), call.tensor("target")
     rows = ["n"] if data.rank > 1 else []
-    classes, outer, where = data.shape[-1], bound(rows), (*rows, "j")
+    classes, outer, where = data.shape[-1] if data.rank else 1, bound(rows), (*rows, "j")
     label, is_label = at("target", where), at("is_label", where)
     stages = [
         f"is_label = lambda {', '.join([*rows, f'j={classes}'])}: "
