@@ -169,7 +169,7 @@ def kl_divergence(call: AtenCall) -> TensorValue:
     if call.get("log_target", False):
         body = "exp({1}) * ({1} - {0})"
     else:
-        body = "{1} * (log(where({1} > 0, {1}, 1)) - {0})"
+        body = "{1} * (log(where({1} != 0, {1}, 1)) - {0})"
     return _weighted(call, body, data, target)
 
 
