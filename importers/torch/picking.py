@@ -24,11 +24,14 @@ def index_select(call: AtenCall) -> TensorValue:
 
 
 def gather(call: AtenCall) -> TensorValue:
-    """Read elements at places along one dimension, which another tensor holds for each element."""
+    """Read elements at places along one dimension, which another tensor holds for each element.
+
+    A tensor without dimensions has one of one element here.
+    """
     data, index = call.tensor("self"), call.tensor("index")
-    axis, names = call.axis("dim", data.rank), variables(data.rank)
+    axis, names = call.axis("dim", data.rank), variables(max(data.rank, 1))
     indices = [at("index", names) if d == axis else name for d, name in enumerate(names)]
-    text = f"lambda {bound(names, call.result.shape)}: {at('data', indices)}"
+    text = f"lambda {bound(names, call.result.shape or (1,))}: {at('data', indices)}"
     return call.described({"data": data, "index": index}, text)
 
 

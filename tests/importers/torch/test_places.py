@@ -86,6 +86,9 @@ CASES: dict[str, Callable[[Any, Any], Any]] = {
     "kthvalue": lambda a, b: a.kthvalue(2, 0, keepdim=True).values,
     "kthvalue without dimensions": lambda a, b: a.sum().kthvalue(1, keepdim=True).values * b,
     "multilabel_margin_loss of a number": lambda a, b: F.multilabel_margin_loss(a[0, 0], torch.tensor(0)) * b,
+    "gather without dimensions": lambda a, b: (
+        a.sum().gather(0, torch.zeros(2, dtype=torch.long)) * b + a[0, :1].gather(0, torch.tensor(0))
+    ),
     "parts without elements": lambda a, b: torch.cat([a[:, 4:], a * 2, a[:, :0]], 1),
     "fold": lambda a, b: F.fold(a[None].repeat(1, 3, 1).reshape(1, 9, 4)[:, :9], 4, 3, stride=2, padding=1),
     "rrelu": lambda a, b: F.rrelu(a, training=False),
