@@ -9,7 +9,7 @@ import os
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import contextmanager, redirect_stderr
 from typing import Any
 
@@ -45,7 +45,7 @@ def exported(module: Any, inputs: Any, known: Callable[[str], bool]) -> Any:
 def _decomposed(program: Any, known: Callable[[str], bool]) -> Any:
     """Return a program whose operators are known, as far as PyTorch can decompose others."""
     torch = installed()
-    _detach_code_without_gradients(program.graph_module)
+    _detach_code_without_gradients(program.graph_module, set(program.graph_signature.inputs_to_parameters))
     if any(_changes_in_place(call.target) for call in every_call(program.graph_module)):
         program = program.run_decompositions({})
     table = torch.export.default_decompositions()
@@ -76,9 +76,11 @@ def _readable(module: Any) -> Iterator[None]:
     distribution.set_default_validate_args(False)
     printed = io.StringIO()
     try:
-        with redirect_stderr(printed), _without_logs():
+        with redirect_stderr(printed), _without_logs(), _without_inference_mode():
             yield
         sys.stderr.write(printed.getvalue())
+    except GraphError:
+        raise
     except Exception as error:
         raise GraphError(
             f"torch.export cannot read {type(module).__name__}: {_first_lines(error)}{_line_of(error)}\n"
@@ -86,6 +88,24 @@ def _readable(module: Any) -> Iterator[None]:
         ) from error
     finally:
         distribution.set_default_validate_args(checks)
+
+
+@contextmanager
+def _without_inference_mode() -> Iterator[None]:
+    """Raise GraphError if the module enters the inference mode, which a graph does not show."""
+    mode = installed().inference_mode
+    enter = mode.__enter__
+
+    def refuse(entered: Any) -> None:
+        if entered.mode:
+            raise GraphError("the module enters torch.inference_mode, which a graph cannot say; use no_grad")
+        enter(entered)
+
+    mode.__enter__ = refuse
+    try:
+        yield
+    finally:
+        mode.__enter__ = enter
 
 
 @contextmanager
@@ -117,13 +137,28 @@ def _line_of(error: Exception) -> str:
     return f"\nat {frame.filename}, line {frame.lineno}: {frame.line}"
 
 
-def _detach_code_without_gradients(graph_module: Any) -> None:
-    """Detach the results of `with torch.no_grad()`, which decompositions merge into the code around it."""
+def _detach_code_without_gradients(graph_module: Any, learning: Set[str] | None) -> None:
+    """Detach the results of `with torch.no_grad()`, which decompositions merge into the code around it.
+
+    `learning` are the placeholders that gradients reach; None stands for all of them.
+    Raises GraphError if a tensor that gradients flow through is changed without them.
+    """
     torch = installed()
+    reached: set[Any] = set()
     for node in graph_module.graph.nodes:
+        if node.op == "placeholder":
+            if learning is None or node.name in learning:
+                reached.add(node)
+        elif not reached.isdisjoint(node.all_input_nodes):
+            reached.add(node)
+        _require_flow(node, reached)
         if node.op != "call_function" or "set_grad_enabled" not in str(node.target) or node.args[0]:
             continue
         nested = getattr(graph_module, node.args[1].target)
+        given = [each for each in nested.graph.nodes if each.op == "placeholder"]
+        kept = {inner for inner, outer in zip(given, node.args[2:], strict=True) if outer in reached}
+        for inner in nested.graph.nodes:
+            _require_flow(inner, kept, gradients=False)
         (output,) = (each for each in nested.graph.nodes if each.op == "output")
         results = []
         with nested.graph.inserting_before(output):
@@ -135,7 +170,41 @@ def _detach_code_without_gradients(graph_module: Any) -> None:
         nested.recompile()
     for child in graph_module.children():
         if hasattr(child, "graph"):
-            _detach_code_without_gradients(child)
+            _detach_code_without_gradients(child, None)
+
+
+def _require_flow(node: Any, reached: Set[Any], gradients: bool = True) -> None:
+    """Raise GraphError if a call changes a tensor that gradients reach, and they do not see the change.
+
+    That is so without `gradients`, and for tensors that were detached but share memory with one that is used.
+    """
+    if node.op != "call_function" or not hasattr(node.target, "_schema"):
+        return
+    for value, argument in zip(node.args, node.target._schema.arguments, strict=False):
+        if argument.alias_info is None or not argument.alias_info.is_write:
+            continue
+        seen = gradients and "detach_" not in str(node.target)
+        viewed, used = value, False
+        while _is_view(viewed):
+            seen = seen and "detach" not in str(viewed.target)
+            used = len(viewed.args[0].users) > 1
+            viewed = viewed.args[0]
+        hidden = not seen and (used or not gradients or viewed is value)
+        if hidden and viewed in reached and value.meta["val"].is_floating_point():
+            raise GraphError(
+                f"the module calls {node.target} on a tensor that gradients flow through, but without "
+                "gradients (torch.no_grad, detach or .data), so its gradient is that before the change. A "
+                "graph cannot say that; compute a new tensor, such as x + (x.clamp(min=0) - x).detach(), and "
+                "change parameters between steps"
+            )
+
+
+def _is_view(node: Any) -> bool:
+    """Tell whether a node shares memory with its first argument."""
+    if node.op != "call_function" or not hasattr(node.target, "_schema"):
+        return False
+    returned = node.target._schema.returns
+    return bool(returned) and returned[0].alias_info is not None
 
 
 def every_call(graph_module: Any) -> Iterator[Any]:

@@ -142,6 +142,65 @@ def test_code_without_gradients_has_none() -> None:
     require_agreement(nn.Sequential(Function(scaled), nn.BatchNorm1d(3)), normal(4, 3))
 
 
+def _changed_without_gradients(self: Any, x: Any) -> Any:
+    y = self.weight * 2
+    with torch.no_grad():
+        y[0] = 3.0
+    return x * y
+
+
+def _parameter_changed(self: Any, x: Any) -> Any:
+    with torch.no_grad():
+        self.weight.clamp_(min=0.5)
+    return x * self.weight
+
+
+def _changed_through_memory(self: Any, x: Any) -> Any:
+    y = self.weight * 2
+    y.view(3, 1).detach()[1] = 3.0
+    return x * y
+
+
+def _detached_in_place(self: Any, x: Any) -> Any:
+    y = self.weight * 2
+    y.detach_()
+    return x * self.weight * y
+
+
+@pytest.mark.parametrize(
+    "function", [_changed_without_gradients, _parameter_changed, _changed_through_memory, _detached_in_place]
+)
+def test_changes_that_gradients_do_not_see_are_refused(function: Any) -> None:
+    with pytest.raises(tofu.GraphError, match="that gradients flow through, but without gradients"):
+        tofu.from_torch(Function(function), normal(4, 3))
+
+
+def test_the_inference_mode_is_refused() -> None:
+    def scaled(self: Any, x: Any) -> Any:
+        with torch.inference_mode():
+            scale = (self.weight * 2).sum()
+        return x * self.weight * scale
+
+    with pytest.raises(tofu.GraphError, match="inference_mode"):
+        tofu.from_torch(Function(scaled), normal(4, 3))
+    with torch.inference_mode():
+        pass
+
+
+def test_changes_that_gradients_see_are_read() -> None:
+    def changed(self: Any, x: Any) -> Any:
+        with torch.no_grad():
+            scale = self.weight * 2
+            scale[0] = 3.0
+        alone = (self.weight * 3).detach()
+        alone.clamp_(min=1)
+        weight = self.weight * 2
+        weight.clamp_(min=0.5)
+        return x * weight * scale * alone
+
+    require_agreement(Function(changed), normal(4, 3))
+
+
 def test_running_statistics_that_are_more_than_passed_on_are_refused() -> None:
     def read(self: Any, x: Any) -> Any:
         return self.norm(self.norm(x)), self.norm.running_mean
