@@ -145,6 +145,7 @@ def _detach_code_without_gradients(graph_module: Any, learning: Set[str] | None)
     """
     torch = installed()
     reached: set[Any] = set()
+    learning_inside: dict[Any, set[str]] = {}
     for node in graph_module.graph.nodes:
         if node.op == "placeholder":
             if learning is None or node.name in learning:
@@ -157,6 +158,7 @@ def _detach_code_without_gradients(graph_module: Any, learning: Set[str] | None)
         nested = getattr(graph_module, node.args[1].target)
         given = [each for each in nested.graph.nodes if each.op == "placeholder"]
         kept = {inner for inner, outer in zip(given, node.args[2:], strict=True) if outer in reached}
+        learning_inside[nested] = {inner.name for inner in kept}
         for inner in nested.graph.nodes:
             _require_flow(inner, kept, gradients=False)
         (output,) = (each for each in nested.graph.nodes if each.op == "output")
@@ -170,7 +172,7 @@ def _detach_code_without_gradients(graph_module: Any, learning: Set[str] | None)
         nested.recompile()
     for child in graph_module.children():
         if hasattr(child, "graph"):
-            _detach_code_without_gradients(child, None)
+            _detach_code_without_gradients(child, learning_inside.get(child))
 
 
 def _require_flow(node: Any, reached: Set[Any], gradients: bool = True) -> None:
@@ -180,23 +182,32 @@ def _require_flow(node: Any, reached: Set[Any], gradients: bool = True) -> None:
     """
     if node.op != "call_function" or not hasattr(node.target, "_schema"):
         return
-    for value, argument in zip(node.args, node.target._schema.arguments, strict=False):
-        if argument.alias_info is None or not argument.alias_info.is_write:
+    for place, argument in enumerate(node.target._schema.arguments):
+        given = node.args[place] if place < len(node.args) else node.kwargs.get(argument.name)
+        if given is None or argument.alias_info is None or not argument.alias_info.is_write:
             continue
-        seen = gradients and "detach_" not in str(node.target)
-        viewed, used = value, False
-        while _is_view(viewed):
-            seen = seen and "detach" not in str(viewed.target)
-            used = len(viewed.args[0].users) > 1
-            viewed = viewed.args[0]
-        hidden = not seen and (used or not gradients or viewed is value)
-        if hidden and viewed in reached and value.meta["val"].is_floating_point():
-            raise GraphError(
-                f"the module calls {node.target} on a tensor that gradients flow through, but without "
-                "gradients (torch.no_grad, detach or .data), so its gradient is that before the change. A "
-                "graph cannot say that; compute a new tensor, such as x + (x.clamp(min=0) - x).detach(), and "
-                "change parameters between steps"
-            )
+        for value in given if isinstance(given, list | tuple) else (given,):
+            if _is_hidden(node, value, reached, gradients) and value.meta["val"].is_floating_point():
+                raise GraphError(
+                    f"the module calls {node.target} on a tensor that gradients flow through, but without "
+                    "gradients (torch.no_grad, detach or .data), so its gradient is that before the change. "
+                    "A graph cannot say that; compute a new tensor, such as "
+                    "x + (x.clamp(min=0) - x).detach(), and change parameters between steps"
+                )
+
+
+def _is_hidden(node: Any, value: Any, reached: Set[Any], gradients: bool) -> bool:
+    """Tell whether gradients reach a value that a call changes, or what it is a view of, but not the change.
+
+    A tensor that is used only through a detached view has no gradient that could differ.
+    """
+    hidden = not gradients or "detach_" in str(node.target)
+    whole, detached = value, False
+    while _is_view(whole):
+        detached = detached or "detach" in str(whole.target)
+        whole = whole.args[0]
+        hidden = hidden or (detached and len(whole.users) > 1)
+    return hidden and whole in reached
 
 
 def _is_view(node: Any) -> bool:
