@@ -20,6 +20,9 @@ from .own_backward import require_derived, watched
 ROUNDS = 8
 """Decompositions may need each other; no operator takes more rounds."""
 
+NO_HOOKS = "a graph does not call it, so remove it, or compute what it does in forward"
+"""What is said of hooks."""
+
 
 def exported(module: Any, inputs: Any, known: Callable[[str], bool]) -> Any:
     """Return the exported program of a module. Operators that are not `known` are decomposed by PyTorch.
@@ -30,6 +33,7 @@ def exported(module: Any, inputs: Any, known: Callable[[str], bool]) -> Any:
     if not isinstance(module, torch.nn.Module):
         hint = "; give program.module()" if isinstance(module, torch.export.ExportedProgram) else ""
         raise GraphError(f"expected a torch.nn.Module, found a value of {type(module).__name__}{hint}")
+    _require_no_hooks(module)
     args, kwargs = _arguments(inputs)
     own: list[str] = []
     with warnings.catch_warnings():
@@ -76,7 +80,7 @@ def _readable(module: Any) -> Iterator[None]:
     distribution.set_default_validate_args(False)
     printed = io.StringIO()
     try:
-        with redirect_stderr(printed), _without_logs(), _without_inference_mode():
+        with redirect_stderr(printed), _without_logs(), _without_what_is_not_shown():
             yield
         sys.stderr.write(printed.getvalue())
     except GraphError:
@@ -91,21 +95,35 @@ def _readable(module: Any) -> Iterator[None]:
 
 
 @contextmanager
-def _without_inference_mode() -> Iterator[None]:
-    """Raise GraphError if the module enters the inference mode, which a graph does not show."""
-    mode = installed().inference_mode
-    enter = mode.__enter__
+def _without_what_is_not_shown() -> Iterator[None]:
+    """Raise GraphError if the module enters the inference mode, or registers a hook of a gradient."""
+    torch = installed()
+    mode, tensor = torch.inference_mode, torch.Tensor
+    enter, register = mode.__enter__, tensor.register_hook
 
-    def refuse(entered: Any) -> None:
-        if entered.mode:
+    def entered(self: Any) -> None:
+        if self.mode:
             raise GraphError("the module enters torch.inference_mode, which a graph cannot say; use no_grad")
-        enter(entered)
+        enter(self)
 
-    mode.__enter__ = refuse
+    def registered(self: Any, hook: Any) -> None:
+        raise GraphError(f"the module registers a hook of a gradient; {NO_HOOKS}")
+
+    mode.__enter__, tensor.register_hook = entered, registered
     try:
         yield
     finally:
-        mode.__enter__ = enter
+        mode.__enter__, tensor.register_hook = enter, register
+
+
+def _require_no_hooks(module: Any) -> None:
+    """Raise GraphError if gradients of a parameter or of a submodule go through a hook."""
+    for name, part in module.named_modules():
+        if part._backward_hooks or part._backward_pre_hooks:
+            raise GraphError(f"the module {name or 'itself'!r} has a hook of its gradients; {NO_HOOKS}")
+    for name, parameter in module.named_parameters():
+        if parameter._backward_hooks or parameter._post_accumulate_grad_hooks:
+            raise GraphError(f"the parameter {name!r} has a hook of its gradient; {NO_HOOKS}")
 
 
 @contextmanager

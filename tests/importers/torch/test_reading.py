@@ -187,6 +187,25 @@ def test_the_inference_mode_is_refused() -> None:
         pass
 
 
+def test_hooks_of_gradients_are_refused() -> None:
+    def hooked(self: Any, x: Any) -> Any:
+        y = x * self.weight
+        y.register_hook(lambda gradient: gradient * 2)
+        return y
+
+    of_parameter, of_module = nn.Linear(3, 3), nn.Sequential(nn.Linear(3, 3))
+    of_parameter.bias.register_hook(lambda gradient: gradient * 2)
+    of_module[0].register_full_backward_hook(lambda *_: None)
+    for module, says in (
+        (Function(hooked), "registers a hook of a gradient"),
+        (of_parameter, "parameter 'bias' has a hook"),
+        (of_module, "module '0' has a hook"),
+    ):
+        with pytest.raises(tofu.GraphError, match=says):
+            tofu.from_torch(module, normal(4, 3))
+    torch.ones(3, requires_grad=True).register_hook(lambda gradient: gradient)
+
+
 def test_changes_that_gradients_see_are_read() -> None:
     def changed(self: Any, x: Any) -> Any:
         with torch.no_grad():
