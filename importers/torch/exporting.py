@@ -120,7 +120,8 @@ def _require_no_hooks(module: Any) -> None:
     """Raise GraphError if gradients of a parameter or of a submodule go through a hook."""
     for name, part in module.named_modules():
         if part._backward_hooks or part._backward_pre_hooks:
-            raise GraphError(f"the module {name or 'itself'!r} has a hook of its gradients; {NO_HOOKS}")
+            place = f"submodule {name!r}" if name else "module"
+            raise GraphError(f"the {place} has a hook of its gradients; {NO_HOOKS}")
     for name, parameter in module.named_parameters():
         if parameter._backward_hooks or parameter._post_accumulate_grad_hooks:
             raise GraphError(f"the parameter {name!r} has a hook of its gradient; {NO_HOOKS}")
