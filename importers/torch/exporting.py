@@ -21,7 +21,7 @@ ROUNDS = 8
 """Decompositions may need each other; no operator takes more rounds."""
 
 NO_HOOKS = "a graph does not call it, so remove it, or compute what it does in forward"
-"""What is said of hooks."""
+"""The reason to refuse a hook, and the way around it."""
 
 
 def exported(module: Any, inputs: Any, known: Callable[[str], bool]) -> Any:
