@@ -101,7 +101,7 @@ class AtenCall:
         return value if isinstance(value, TensorValue) else self.constant(value)
 
     def constant(self, value: Any) -> TensorValue:
-        """Return a constant of PyTorch as a tensor of the symbol."""
+        """Return a constant of PyTorch, or a number, as a tensor of the symbol."""
         return self.constants(value, self.name)
 
     def operand(self, key: str, default: float | None = None) -> Operand:

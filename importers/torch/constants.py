@@ -58,9 +58,10 @@ class ModuleConstants:
         self._found: dict[tuple[tuple[int, ...], bytes], TensorValue] = {}
 
     def tensor(self, value: Any, near: str) -> TensorValue:
-        """Return the variable that holds a constant. It has the buffer's name if it is a buffer, or else one
-        after the call that reads it.
+        """Return the variable that holds a tensor or a number. It has the buffer's name if it is a buffer, or
+        else one after the call that reads it.
         """
+        value = installed().as_tensor(value)
         array = array_of(value)
         key = (tuple(value.shape), sha256(array.tobytes()).digest())
         found = self._found.get(key)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import inf, prod
 
-from .call import AtenCall, TensorValue, UnsupportedCallError, at, bound, literal, stretched, variables
+from .call import AtenCall, TensorValue, UnsupportedCallError, at, bound, stretched, variables
 from .converter import Converter
 from .moves import viewed
 
@@ -43,22 +43,17 @@ def pairwise_distance(call: AtenCall) -> TensorValue:
 
 def bucket(call: AtenCall) -> TensorValue:
     """Count the boundaries before each element: those that are smaller or, on request, equal."""
-    data, shape = call.operand("self"), call.result.shape
+    data = call.tensor("self")
     bounds = call.tensor("boundaries" if call.has("boundaries") else "sorted_sequence")
     if call.has("sorter"):
         raise UnsupportedCallError(f"{call.target} with a sorter")
-    if bounds.rank > 1 and bounds.rank != len(shape):
-        raise UnsupportedCallError(f"{call.target} of {shape} in {bounds.shape}")
-    names = variables(len(shape))
+    if bounds.rank > 1 and bounds.rank != data.rank:
+        raise UnsupportedCallError(f"{call.target} of {data.shape} in {bounds.shape}")
+    names = variables(data.rank)
     relation = "<=" if call.get("right", False) or call.get("side") == "right" else "<"
     place = at("bounds", [*(names[:-1] if bounds.rank > 1 else ()), "k"])
-    tensors = {"bounds": bounds}
-    if isinstance(data, TensorValue):
-        tensors["data"], element = data, at("data", names)
-    else:
-        element = literal(data)
-    body = f"Sum(lambda k: where({place} {relation} {element}, 1, 0))"
-    return call.described(tensors, f"lambda {bound(names, shape)}: {body}")
+    body = f"Sum(lambda k: where({place} {relation} {at('data', names)}, 1, 0))"
+    return call.described({"data": data, "bounds": bounds}, f"lambda {bound(names, data.shape)}: {body}")
 
 
 def _along(call: AtenCall) -> tuple[TensorValue, list[str], str, str]:
@@ -99,7 +94,7 @@ def order_statistic(call: AtenCall) -> Sequence[TensorValue]:
     data = call.tensor("self")
     if len(call.results) == 1 or not data.rank:
         data = viewed(call, data, (prod(data.shape),), "row")
-    axis, keeps = call.axis("dim", data.rank, -1), call.get("keepdim", False) and call.result.shape
+    axis, keeps = call.axis("dim", data.rank, -1), call.get("keepdim", False) and call.result.shape != ()
     number = call.get("k", (data.shape[axis] + 1) // 2)
     parts = call.apply("topk", data, axis=axis, k=number, ret_typ="both", is_ascend=True, step="sorted")
     names = variables(data.rank)

@@ -9,19 +9,17 @@ import os
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr
 from typing import Any
 
 from ...errors import GraphError
 from .installed import installed
 from .own_backward import require_derived, watched
+from .unseen_gradients import leaves_gradients_out, require_no_hooks, require_seen_changes, unseen_refused
 
 ROUNDS = 8
 """Decompositions may need each other; no operator takes more rounds."""
-
-NO_HOOKS = "a graph does not call it, so remove it, or compute what it does in forward"
-"""The reason to refuse a hook, and the way around it."""
 
 
 def exported(module: Any, inputs: Any, known: Callable[[str], bool]) -> Any:
@@ -33,7 +31,7 @@ def exported(module: Any, inputs: Any, known: Callable[[str], bool]) -> Any:
     if not isinstance(module, torch.nn.Module):
         hint = "; give program.module()" if isinstance(module, torch.export.ExportedProgram) else ""
         raise GraphError(f"expected a torch.nn.Module, found a value of {type(module).__name__}{hint}")
-    _require_no_hooks(module)
+    require_no_hooks(module)
     args, kwargs = _arguments(inputs)
     own: list[str] = []
     with warnings.catch_warnings():
@@ -49,7 +47,8 @@ def exported(module: Any, inputs: Any, known: Callable[[str], bool]) -> Any:
 def _decomposed(program: Any, known: Callable[[str], bool]) -> Any:
     """Return a program whose operators are known, as far as PyTorch can decompose others."""
     torch = installed()
-    _detach_code_without_gradients(program.graph_module, set(program.graph_signature.inputs_to_parameters))
+    require_seen_changes(program)
+    _detach_code_without_gradients(program.graph_module)
     if any(_changes_in_place(call.target) for call in every_call(program.graph_module)):
         program = program.run_decompositions({})
     table = torch.export.default_decompositions()
@@ -80,7 +79,7 @@ def _readable(module: Any) -> Iterator[None]:
     distribution.set_default_validate_args(False)
     printed = io.StringIO()
     try:
-        with redirect_stderr(printed), _without_logs(), _without_what_is_not_shown():
+        with redirect_stderr(printed), _without_logs(), unseen_refused():
             yield
         sys.stderr.write(printed.getvalue())
     except GraphError:
@@ -92,39 +91,6 @@ def _readable(module: Any) -> Iterator[None]:
         ) from error
     finally:
         distribution.set_default_validate_args(checks)
-
-
-@contextmanager
-def _without_what_is_not_shown() -> Iterator[None]:
-    """Raise GraphError if the module enters the inference mode, or registers a hook of a gradient."""
-    torch = installed()
-    mode, tensor = torch.inference_mode, torch.Tensor
-    enter, register = mode.__enter__, tensor.register_hook
-
-    def entered(self: Any) -> None:
-        if self.mode:
-            raise GraphError("the module enters torch.inference_mode, which a graph cannot say; use no_grad")
-        enter(self)
-
-    def registered(self: Any, hook: Any) -> None:
-        raise GraphError(f"the module registers a hook of a gradient; {NO_HOOKS}")
-
-    mode.__enter__, tensor.register_hook = entered, registered
-    try:
-        yield
-    finally:
-        mode.__enter__, tensor.register_hook = enter, register
-
-
-def _require_no_hooks(module: Any) -> None:
-    """Raise GraphError if gradients of a parameter or of a submodule go through a hook."""
-    for name, part in module.named_modules():
-        if part._backward_hooks or part._backward_pre_hooks:
-            place = f"submodule {name!r}" if name else "module"
-            raise GraphError(f"the {place} has a hook of its gradients; {NO_HOOKS}")
-    for name, parameter in module.named_parameters():
-        if parameter._backward_hooks or parameter._post_accumulate_grad_hooks:
-            raise GraphError(f"the parameter {name!r} has a hook of its gradient; {NO_HOOKS}")
 
 
 @contextmanager
@@ -156,30 +122,13 @@ def _line_of(error: Exception) -> str:
     return f"\nat {frame.filename}, line {frame.lineno}: {frame.line}"
 
 
-def _detach_code_without_gradients(graph_module: Any, learning: Set[str] | None) -> None:
-    """Detach the results of `with torch.no_grad()`, which decompositions merge into the code around it.
-
-    `learning` are the placeholders that gradients reach; None stands for all of them.
-    Raises GraphError if a tensor that gradients flow through is changed without them.
-    """
+def _detach_code_without_gradients(graph_module: Any) -> None:
+    """Detach the results of `with torch.no_grad()`, which decompositions merge into the code around it."""
     torch = installed()
-    reached: set[Any] = set()
-    learning_inside: dict[Any, set[str]] = {}
     for node in graph_module.graph.nodes:
-        if node.op == "placeholder":
-            if learning is None or node.name in learning:
-                reached.add(node)
-        elif not reached.isdisjoint(node.all_input_nodes):
-            reached.add(node)
-        _require_flow(node, reached)
-        if node.op != "call_function" or "set_grad_enabled" not in str(node.target) or node.args[0]:
+        if not leaves_gradients_out(node):
             continue
         nested = getattr(graph_module, node.args[1].target)
-        given = [each for each in nested.graph.nodes if each.op == "placeholder"]
-        kept = {inner for inner, outer in zip(given, node.args[2:], strict=True) if outer in reached}
-        learning_inside[nested] = {inner.name for inner in kept}
-        for inner in nested.graph.nodes:
-            _require_flow(inner, kept, gradients=False)
         (output,) = (each for each in nested.graph.nodes if each.op == "output")
         results = []
         with nested.graph.inserting_before(output):
@@ -191,50 +140,7 @@ def _detach_code_without_gradients(graph_module: Any, learning: Set[str] | None)
         nested.recompile()
     for child in graph_module.children():
         if hasattr(child, "graph"):
-            _detach_code_without_gradients(child, learning_inside.get(child))
-
-
-def _require_flow(node: Any, reached: Set[Any], gradients: bool = True) -> None:
-    """Raise GraphError if a call changes a tensor that gradients reach, and they do not see the change.
-
-    That is so without `gradients`, and for tensors that were detached but share memory with one that is used.
-    """
-    if node.op != "call_function" or not hasattr(node.target, "_schema"):
-        return
-    for place, argument in enumerate(node.target._schema.arguments):
-        given = node.args[place] if place < len(node.args) else node.kwargs.get(argument.name)
-        if given is None or argument.alias_info is None or not argument.alias_info.is_write:
-            continue
-        for value in given if isinstance(given, list | tuple) else (given,):
-            if _is_hidden(node, value, reached, gradients) and value.meta["val"].is_floating_point():
-                raise GraphError(
-                    f"the module calls {node.target} on a tensor that gradients flow through, but without "
-                    "gradients (torch.no_grad, detach or .data), so its gradient is that before the change. "
-                    "A graph cannot say that; compute a new tensor, such as "
-                    "x + (x.clamp(min=0) - x).detach(), and change parameters between steps"
-                )
-
-
-def _is_hidden(node: Any, value: Any, reached: Set[Any], gradients: bool) -> bool:
-    """Tell whether gradients reach a value that a call changes, or what it is a view of, but not the change.
-
-    A tensor that is used only through a detached view has no gradient that could differ.
-    """
-    hidden = not gradients or "detach_" in str(node.target)
-    whole, detached = value, False
-    while _is_view(whole):
-        detached = detached or "detach" in str(whole.target)
-        whole = whole.args[0]
-        hidden = hidden or (detached and len(whole.users) > 1)
-    return hidden and whole in reached
-
-
-def _is_view(node: Any) -> bool:
-    """Tell whether a node shares memory with its first argument."""
-    if node.op != "call_function" or not hasattr(node.target, "_schema"):
-        return False
-    returned = node.target._schema.returns
-    return bool(returned) and returned[0].alias_info is not None
+            _detach_code_without_gradients(child)
 
 
 def every_call(graph_module: Any) -> Iterator[Any]:

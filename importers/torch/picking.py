@@ -26,7 +26,7 @@ def index_select(call: AtenCall) -> TensorValue:
 def gather(call: AtenCall) -> TensorValue:
     """Read elements at places along one dimension, which another tensor holds for each element.
 
-    A tensor without dimensions has one of one element here.
+    A tensor without dimensions is read as one of one element.
     """
     data, index = call.tensor("self"), call.tensor("index")
     axis, names = call.axis("dim", data.rank), variables(max(data.rank, 1))

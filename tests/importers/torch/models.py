@@ -10,6 +10,20 @@ from torch import nn
 F = nn.functional
 
 
+class Function(nn.Module):
+    """A function of itself and inputs, with a weight of three elements and buffers."""
+
+    def __init__(self, function: Any, **buffers: Any) -> None:
+        super().__init__()
+        self.function = function
+        self.weight = nn.Parameter(torch.ones(3))
+        for name, value in buffers.items():
+            self.register_buffer(name, value)
+
+    def forward(self, *inputs: Any) -> Any:
+        return self.function(self, *inputs)
+
+
 class Perceptron(nn.Sequential):
     def __init__(self) -> None:
         super().__init__(nn.Linear(12, 16), nn.ReLU(), nn.Linear(16, 16), nn.Tanh(), nn.Linear(16, 4))

@@ -12,23 +12,19 @@ torch = pytest.importorskip("torch", reason="the extra `torch` is not installed"
 
 import tofu  # noqa: E402
 from tests.importers.torch.agreement import by_tofu, fed, require_agreement, require_close  # noqa: E402
-from tests.importers.torch.models import Gpt, Llama, Residual, VisionTransformer, normal, whole  # noqa: E402
+from tests.importers.torch.models import (  # noqa: E402
+    Function,
+    Gpt,
+    Llama,
+    Residual,
+    VisionTransformer,
+    normal,
+    whole,
+)
 from tofu.cli.target import load_model  # noqa: E402
 
 pytestmark = pytest.mark.torch
 nn = torch.nn
-
-
-class Function(nn.Module):
-    def __init__(self, function: Any, **buffers: Any) -> None:
-        super().__init__()
-        self.function = function
-        self.weight = nn.Parameter(torch.ones(3))
-        for name, value in buffers.items():
-            self.register_buffer(name, value)
-
-    def forward(self, *inputs: Any) -> Any:
-        return self.function(self, *inputs)
 
 
 def test_operations_have_the_names_of_modules() -> None:
@@ -140,84 +136,6 @@ def test_code_without_gradients_has_none() -> None:
 
     require_agreement(Function(scaled), normal(4, 3))
     require_agreement(nn.Sequential(Function(scaled), nn.BatchNorm1d(3)), normal(4, 3))
-
-
-def _changed_without_gradients(self: Any, x: Any) -> Any:
-    y = self.weight * 2
-    with torch.no_grad():
-        y[0] = 3.0
-    return x * y
-
-
-def _parameter_changed(self: Any, x: Any) -> Any:
-    with torch.no_grad():
-        self.weight.clamp_(min=0.5)
-    return x * self.weight
-
-
-def _changed_through_memory(self: Any, x: Any) -> Any:
-    y = self.weight * 2
-    y.view(3, 1).detach()[1] = 3.0
-    return x * y
-
-
-def _detached_in_place(self: Any, x: Any) -> Any:
-    y = self.weight * 2
-    y.detach_()
-    return x * self.weight * y
-
-
-@pytest.mark.parametrize(
-    "function", [_changed_without_gradients, _parameter_changed, _changed_through_memory, _detached_in_place]
-)
-def test_changes_that_gradients_do_not_see_are_refused(function: Any) -> None:
-    with pytest.raises(tofu.GraphError, match="that gradients flow through, but without gradients"):
-        tofu.from_torch(Function(function), normal(4, 3))
-
-
-def test_the_inference_mode_is_refused() -> None:
-    def scaled(self: Any, x: Any) -> Any:
-        with torch.inference_mode():
-            scale = (self.weight * 2).sum()
-        return x * self.weight * scale
-
-    with pytest.raises(tofu.GraphError, match="inference_mode"):
-        tofu.from_torch(Function(scaled), normal(4, 3))
-    with torch.inference_mode():
-        pass
-
-
-def test_hooks_of_gradients_are_refused() -> None:
-    def hooked(self: Any, x: Any) -> Any:
-        y = x * self.weight
-        y.register_hook(lambda gradient: gradient * 2)
-        return y
-
-    of_parameter, of_module = nn.Linear(3, 3), nn.Sequential(nn.Linear(3, 3))
-    of_parameter.bias.register_hook(lambda gradient: gradient * 2)
-    of_module[0].register_full_backward_hook(lambda *_: None)
-    for module, says in (
-        (Function(hooked), "registers a hook of a gradient"),
-        (of_parameter, "parameter 'bias' has a hook"),
-        (of_module, "module '0' has a hook"),
-    ):
-        with pytest.raises(tofu.GraphError, match=says):
-            tofu.from_torch(module, normal(4, 3))
-    torch.ones(3, requires_grad=True).register_hook(lambda gradient: gradient)
-
-
-def test_changes_that_gradients_see_are_read() -> None:
-    def changed(self: Any, x: Any) -> Any:
-        with torch.no_grad():
-            scale = self.weight * 2
-            scale[0] = 3.0
-        alone = (self.weight * 3).detach()
-        alone.clamp_(min=1)
-        weight = self.weight * 2
-        weight.clamp_(min=0.5)
-        return x * weight * scale * alone
-
-    require_agreement(Function(changed), normal(4, 3))
 
 
 def test_running_statistics_that_are_more_than_passed_on_are_refused() -> None:
