@@ -89,7 +89,7 @@ def computations(partitioned: PartitionedGraph) -> Iterator[Computations]:
                 regions.append(instruction.box)
     for operation, places, regions in alike.values():
         if places:
-            boxes = np.array(regions, np.int64).reshape(len(places), -1, 2)
+            boxes = np.array(regions, np.int64).reshape(len(places), len(operation.bound.variables), 2)
             yield Computations(operation, places, boxes)
 
 

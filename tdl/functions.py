@@ -164,7 +164,14 @@ _TABLE = (
     ScalarFunction("arcsin", np.arcsin, ("rsqrt(1 - x * x)",)),
     ScalarFunction("arccos", np.arccos, ("-rsqrt(1 - x * x)",)),
     ScalarFunction("arctan", np.arctan, ("1 / (1 + x * x)",)),
-    ScalarFunction("arctan2", np.arctan2, ("y / (x * x + y * y)", "-x / (x * x + y * y)")),
+    ScalarFunction(
+        "arctan2",
+        np.arctan2,
+        (
+            "y / where(x * x + y * y == 0, 1, x * x + y * y)",
+            "-x / where(x * x + y * y == 0, 1, x * x + y * y)",
+        ),
+    ),
     ScalarFunction("sinh", np.sinh, ("cosh(x)",)),
     ScalarFunction("cosh", np.cosh, ("sinh(x)",)),
     ScalarFunction("tanh", np.tanh, ("1 - f * f",)),
@@ -180,8 +187,8 @@ _TABLE = (
     ScalarFunction("digamma", _per_element(_digamma), ("",)),
     ScalarFunction("maximum", np.maximum, ("where(x >= y, 1, 0)", "where(x >= y, 0, 1)"), integer=True),
     ScalarFunction("minimum", np.minimum, ("where(x <= y, 1, 0)", "where(x <= y, 0, 1)"), integer=True),
-    ScalarFunction("power", _power, ("y * x ** (y - 1)", "f * log(x)")),
-    ScalarFunction("hypot", np.hypot, ("x / f", "y / f")),
+    ScalarFunction("power", _power, ("y * where(y == 0, 1, x) ** (y - 1)", "f * log(where(x == 0, 1, x))")),
+    ScalarFunction("hypot", np.hypot, ("x / where(f == 0, 1, f)", "y / where(f == 0, 1, f)")),
     ScalarFunction("uniform", _uniform, ("0", "0", "0")),
     ScalarFunction("where", np.where, ("0", "where(x, 1, 0)", "where(x, 0, 1)"), integer=True),
 )

@@ -23,6 +23,7 @@ from ...tdl.ast import (
     Variable,
 )
 from ...tdl.derivatives import derivative
+from ...tdl.traverse import reads_elements
 from ..source_errors import error_at
 from .algebra import ONE, ZERO, add, choose, conjunction, divide, multiply, negate, power, subtract
 
@@ -81,12 +82,21 @@ def _binary(description: Description, node: Binary, part: Part) -> Expression:
             falling = divide(multiply(left, right_slope), power(right, Number(2)))
             return subtract(divide(left_slope, right), falling)
         case "**":
-            base = multiply(right, power(left, subtract(right, ONE)), left_slope)
-            return add(base, multiply(node, Call("log", (left,)), right_slope))
+            base = _unless_zero(right, left) if reads_elements(right) else left
+            lower = multiply(right, power(base, subtract(right, ONE)), left_slope)
+            logarithm = Call(
+                "log", (left if isinstance(left, Number) and left != ZERO else _unless_zero(left, left),)
+            )
+            return add(lower, multiply(node, logarithm, right_slope))
         case "%":
             return subtract(left_slope, multiply(Binary("//", left, right), right_slope))
         case _:
             return ZERO
+
+
+def _unless_zero(tested: Expression, node: Expression) -> Expression:
+    """Return a node, or one if another is zero, so that zero times a power or a logarithm is zero."""
+    return choose(Binary("==", tested, ZERO), ONE, node)
 
 
 def _call(description: Description, node: Call, part: Part) -> Expression:

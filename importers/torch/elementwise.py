@@ -8,6 +8,13 @@ from .call import AtenCall, Kind, Operand, TensorValue, UnsupportedCallError, el
 from .converter import Converter
 from .moves import viewed
 
+SINC = (
+    "where(abs({0}) < 0.1,"
+    " 1 - square(pi * {0}) / 6 * (1 - square(pi * {0}) / 20 * (1 - square(pi * {0}) / 42)),"
+    " sin(pi * {0}) / (pi * where(abs({0}) < 0.1, 1, {0})))"
+)
+"""`sin(pi * x) / (pi * x)`. Near zero it is a series, whose derivative keeps its digits."""
+
 UNARY: Mapping[str, str] = {
     "abs": "abs({0})",
     "neg": "-{0}",
@@ -27,6 +34,7 @@ UNARY: Mapping[str, str] = {
     "tan": "tan({0})",
     "sinh": "sinh({0})",
     "cosh": "cosh({0})",
+    "sinc": SINC,
     "tanh": "tanh({0})",
     "asin": "arcsin({0})",
     "acos": "arccos({0})",
@@ -41,11 +49,11 @@ UNARY: Mapping[str, str] = {
     "sigmoid": "sigmoid({0})",
     "log_sigmoid": "-softplus(-{0})",
     "relu": "relu({0})",
-    "relu6": "minimum(relu({0}), 6)",
+    "relu6": "where({0} <= 0, 0, where({0} >= 6, 6, {0}))",
     "silu": "{0} * sigmoid({0})",
     "mish": "{0} * tanh(softplus({0}))",
-    "hardswish": "{0} * minimum(relu({0} + 3), 6) / 6",
-    "hardsigmoid": "minimum(relu({0} + 3), 6) / 6",
+    "hardswish": "where({0} <= -3, 0, where({0} >= 3, {0}, {0} * ({0} + 3) / 6))",
+    "hardsigmoid": "where({0} <= -3, 0, where({0} >= 3, 1, ({0} + 3) / 6))",
     "selu": "1.0507009873554805 * where({0} > 0, {0}, 1.6732632423543772 * expm1(minimum({0}, 0)))",
     "softsign": "{0} / (1 + abs({0}))",
     "tanhshrink": "{0} - tanh({0})",
@@ -226,7 +234,8 @@ def rounded(call: AtenCall) -> TensorValue:
 
 def hardtanh(call: AtenCall) -> TensorValue:
     low, high = call.get("min_val", -1), call.get("max_val", 1)
-    return elementwise(call, "minimum(maximum({0}, {1}), {2})", call.operand("self"), low, high)
+    body = "where({0} <= {1}, {1}, where({0} >= {2}, {2}, {0}))"
+    return elementwise(call, body, call.operand("self"), low, high)
 
 
 def threshold(call: AtenCall) -> TensorValue:

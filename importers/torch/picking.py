@@ -156,7 +156,8 @@ def sample_grid(call: AtenCall) -> TensorValue:
     for number, (name, extent) in enumerate((("x", data.shape[3]), ("y", data.shape[2]))):
         unit = f"(grid[n, i, j, {number}] + 1)"
         line = f"{unit} * {(extent - 1) / 2}" if corners else f"{unit} * {extent / 2} - 0.5"
-        line = f"minimum(maximum({line}, 0), {extent - 1})" if padding == BORDER else line
+        if padding == BORDER:  # at the border there is no gradient
+            line = f"where({line} <= 0, 0, where({line} >= {extent - 1}, {extent - 1}, {line}))"
         place = f"{name}[n, i, j]"
         stages.append(f"{name} = lambda {binders}: {line}")
         stages.append(

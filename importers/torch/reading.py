@@ -380,6 +380,6 @@ class _Reader:
             f"{len(self.missing)} calls in {type(self.module).__name__} have no description:\n"
             f"  {listed}{more}\n"
             "Describe each operator in TDL and name it in converters, for example\n"
-            "  tofu.from_torch(module, example_inputs, converters={'aten.sinc.default': tofu.parse(\n"
-            "      'def sinc(x): return lambda *i: where(x[*i] == 0, 1, sin(pi * x[*i]) / (pi * x[*i]))')})"
+            "  tofu.from_torch(module, example_inputs, converters={'mine.cube.default':\n"
+            "      tofu.parse('def cube(x): return lambda *i: x[*i] ** 3')})"
         )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import inf, prod
+from math import prod
 
-from .call import AtenCall, TensorValue, at, bound, elementwise, literal, variables
+from .call import AtenCall, TensorValue, at, bound, variables
 from .converter import Converter
 
 NONZERO = "where({} != 0, 1, 0)"
@@ -31,6 +31,12 @@ class Reduced:
     def stage(self, name: str) -> str:
         """Return the element of a stage that keeps the other dimensions."""
         return at(name, self.kept)
+
+    def extreme(self, call: AtenCall, data: TensorValue, reducer: str) -> TensorValue:
+        """Return the extreme values, without a gradient, as a tensor that keeps the other dimensions."""
+        body = f"lambda {self.stage_binders}: {reducer}(lambda {self.inner}: {self.all})"
+        found = call.described({"data": data}, body, shape=(), step=reducer.lower())
+        return call.library("BlockGrad", found, shape=(), step="peak")
 
 
 def _reduction(reducer: str, item: str = "{}") -> Converter:
@@ -72,14 +78,14 @@ def _moments(call: AtenCall, *, root: bool = False) -> tuple[TensorValue, Tensor
     result = f"lambda {names.binders}: {squares}"
     if root:
         stages.append(f"var = lambda {names.stage_binders}: {squares}")
-        result = f"lambda {names.binders}: {_root(names.stage('var'))}"
+        result = f"lambda {names.binders}: {root_of(names.stage('var'))}"
     spread = call.described({"data": data}, result, stages=stages)
     if len(call.results) == 1:
         return spread, spread
     return spread, call.described({"data": data}, f"lambda {names.binders}: {average}", step="mean")
 
 
-def _root(total: str, root: str = "sqrt({})") -> str:
+def root_of(total: str, root: str = "sqrt({})") -> str:
     """Return the root of a total. That of zero has no gradient, as in PyTorch."""
     return f"where({total} == 0, 0, {root.format(f'where({total} == 0, 1, {total})')})"
 
@@ -96,86 +102,14 @@ def variance_and_mean(call: AtenCall) -> Sequence[TensorValue]:
     return _moments(call)
 
 
-def _extreme(reducer: str) -> Converter:
-    """Return the extreme value of all elements, of each pair, or along a dimension with its place."""
-    whole = _reduction(reducer)
-
-    def convert(call: AtenCall) -> TensorValue | Sequence[TensorValue | None]:
-        if call.has("other"):
-            body = "maximum({0}, {1})" if reducer == "Max" else "minimum({0}, {1})"
-            return elementwise(call, body, call.operand("self"), call.operand("other"))
-        if not call.has("dim"):
-            return whole(call)
-        value = whole(call)
-        assert isinstance(value, TensorValue)
-        return value, _place(call, reducer, step="place")
-
-    return convert
-
-
-def _place(call: AtenCall, reducer: str, step: str = "") -> TensorValue:
-    """Return the first place of the extreme value along a dimension, or in row-major order."""
-    data = call.tensor("self")
-    axes = call.axes("dim", data.rank)
-    if not data.rank:
-        return call.described({"data": data}, "lambda one: 0 * data[one]", shape=(), kind="int", step=step)
-    names = Reduced(call, data, axes)
-    order = " + ".join(
-        f"i{axis} * {prod(data.shape[other] for other in axes if other > axis)}" for axis in axes
-    )
-    found = f"where({names.all} == {names.stage('extreme')}, {order}, {names.count})"
-    shape = call.results[-1].shape
-    return call.described(
-        {"data": data},
-        f"lambda {names.binders}: Min(lambda {names.inner}: {found})",
-        stages=[f"extreme = lambda {names.stage_binders}: {reducer}(lambda {names.inner}: {names.all})"],
-        shape=shape,
-        kind="int",
-        step=step,
-    )
-
-
-def _position(reducer: str) -> Converter:
-    return lambda call: _place(call, reducer)
-
-
 def log_sum_exp(call: AtenCall) -> TensorValue:
     data = call.tensor("self")
     names = Reduced(call, data, call.axes("dim", data.rank))
-    top = call.library("BlockGrad", _top(call, data, names), shape=(), step="peak")
-    element = at("peak", names.kept)
-    stage = f"total = lambda {names.stage_binders}: Sum(lambda {names.inner}: exp({names.all} - {element}))"
-    result = f"lambda {names.binders}: log({names.stage('total')}) + {element}"
+    top, element = names.extreme(call, data, "Max"), at("peak", names.kept)
+    peak = f"where(abs({element}) == inf, 0, {element})"
+    stage = f"total = lambda {names.stage_binders}: Sum(lambda {names.inner}: exp({names.all} - {peak}))"
+    result = f"lambda {names.binders}: log({names.stage('total')}) + {peak}"
     return call.described({"data": data, "peak": top}, result, stages=[stage])
-
-
-def _top(call: AtenCall, data: TensorValue, names: Reduced) -> TensorValue:
-    body = f"lambda {names.stage_binders}: Max(lambda {names.inner}: {names.all})"
-    return call.described({"data": data}, body, shape=(), step="max")
-
-
-NORMS = {
-    0.0: ("Sum", NONZERO),
-    1.0: ("Sum", "abs({})"),
-    inf: ("Max", "abs({})"),
-    -inf: ("Min", "abs({})"),
-}
-"""By the order of a norm that is a reduction, the reduction and what is reduced."""
-
-
-def norm(call: AtenCall) -> TensorValue:
-    """Return the norm of any order of vectors. Where it is zero, so is its gradient."""
-    data, order = call.tensor("self"), float(call.get("ord", call.get("p", 2)))
-    names = Reduced(call, data, call.axes("dim", data.rank))
-    if order in NORMS:
-        reducer, item = NORMS[order]
-        body = f"{reducer}(lambda {names.inner}: {item.format(names.all)})"
-        return call.described({"data": data}, f"lambda {names.binders}: {body}")
-    item = f"square({names.all})" if order == 2 else f"abs({names.all}) ** {literal(order)}"
-    stage = f"total = lambda {names.stage_binders}: Sum(lambda {names.inner}: {item})"
-    total = names.stage("total")
-    body = _root(total, "sqrt({})" if order == 2 else f"{{}} ** {literal(1 / order)}")
-    return call.described({"data": data}, f"lambda {names.binders}: {body}", stages=[stage])
 
 
 def _cumulative(reducer: str, neutral: str) -> Converter:
@@ -234,22 +168,14 @@ CONVERTERS: Mapping[str, Converter] = {
     "sum": _reduction("Sum"),
     "nansum": _reduction("Sum", "where({0} == {0}, {0}, 0)"),
     "prod": _reduction("Prod"),
-    "amax": _reduction("Max"),
-    "amin": _reduction("Min"),
     "any": _reduction("Max", NONZERO),
     "all": _reduction("Min", NONZERO),
     "count_nonzero": _reduction("Sum", NONZERO),
-    "max": _extreme("Max"),
-    "min": _extreme("Min"),
-    "argmax": _position("Max"),
-    "argmin": _position("Min"),
     "mean": mean,
     "var": variance,
     "std": deviation,
     "var_mean": variance_and_mean,
     "logsumexp": log_sum_exp,
-    "linalg_vector_norm": norm,
-    "norm": norm,
     "cumsum": _cumulative("Sum", "0"),
     "cumprod": _cumulative("Prod", "1"),
     "softmax": _softmax("softmax"),

@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from . import (
-    distances,
     draws,
     elementwise,
+    extremes,
     losses,
     moves,
     normalization,
+    ordering,
     padding,
     picking,
     pooling,
     products,
     reductions,
     scatters,
+    vector_norms,
     windows,
 )
 from .converter import Converter
@@ -24,11 +26,13 @@ from .converter import Converter
 CONVERTERS: Mapping[str, Converter] = {
     **elementwise.CONVERTERS,
     **reductions.CONVERTERS,
+    **vector_norms.CONVERTERS,
+    **extremes.CONVERTERS,
     **moves.CONVERTERS,
     **padding.CONVERTERS,
     **picking.CONVERTERS,
     **scatters.CONVERTERS,
-    **distances.CONVERTERS,
+    **ordering.CONVERTERS,
     **draws.CONVERTERS,
     **products.CONVERTERS,
     **windows.CONVERTERS,

@@ -117,7 +117,7 @@ def choices_of_boxes(
     bound: Bound, sequences: Sequence[Strategies], factors: Sequence[int], boxes: Boxes
 ) -> OperatorChoices:
     count, workers = boxes.shape[:2]
-    flat = boxes.reshape(-1, *boxes.shape[2:])
+    flat = np.concatenate(boxes)
     inputs = {
         name: regions.reshape(count, workers, *regions.shape[1:])
         for name, regions in bound.input_regions(flat).items()

@@ -268,8 +268,7 @@ def _check_terms(bound: Bound, parts: OperationParts) -> None:
     axes = [bound.variables.index(variable) for variable in parts.reduced]
     whole = bound.full_box
     for term in range(parts.terms):
-        boxes = np.unique(parts.boxes[parts.term == term].reshape(-1, whole.size), axis=0)
-        boxes = boxes.reshape(-1, *whole.shape)
+        boxes = np.unique(parts.boxes[parts.term == term], axis=0)
         needed = whole.copy()
         if len(boxes):
             needed[axes] = boxes[0, axes]

@@ -238,6 +238,6 @@ def _least_mean(operation: Operation, workers: int, times: TaskTimes, equal_devi
             return 0.0
         made = ascending(labels, factors, 0, True) if equal_devices else all_sequences(labels, factors, True)
         boxes = operator_choices(bound, made, factors).boxes
-        each = times(operation, np.tile(np.arange(workers), len(boxes)), boxes.reshape(-1, *boxes.shape[2:]))
+        each = times(operation, np.tile(np.arange(workers), len(boxes)), np.concatenate(boxes))
         least.append(float(each.reshape(-1, workers).mean(axis=1).min()))
     return min(least)

@@ -153,7 +153,7 @@ class Refinable:
     def _are_covered(self, operator: OperatorChoices, name: str, window: _Window) -> Mask:
         """Compute the mask of one dimension, `[choices, groups]`; new cases are evaluated at once."""
         bound = operator.bound
-        boxes = operator.boxes.reshape(-1, *operator.boxes.shape[2:])
+        boxes = np.concatenate(operator.boxes)
         regions = operator.inputs[name].reshape(len(boxes), -1, 2)[:, window.dimension]
         keys = [(bound, name, window.dimension, box[window.positions].tobytes()) for box in boxes]
         new = {key: place for place, key in enumerate(keys) if key not in self._covered}

@@ -56,7 +56,7 @@ class StepTime:
         if key not in self._alone:
             count, groups = choices.boxes.shape[:2]
             workers = np.tile(np.arange(groups) * (self._workers // groups), count)
-            boxes = choices.boxes.reshape(-1, *choices.boxes.shape[2:])
+            boxes = np.concatenate(choices.boxes)
             each = self._times(operation, workers, boxes).reshape(count, groups)
             self._alone[key] = each.max(axis=1) * PICOSECONDS
         return self._alone[key]

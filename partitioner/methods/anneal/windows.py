@@ -142,7 +142,8 @@ class DecisionWindows:
             found = self._regions(number, configuration)
             for place, regions in found.operations.items():
                 operation = graph.operations[place]
-                boxes = np.array(regions.boxes, np.int64).reshape(len(regions.workers), -1, 2)
+                shape = len(regions.workers), len(operation.bound.variables), 2
+                boxes = np.array(regions.boxes, np.int64).reshape(shape)
                 workers = np.array(regions.workers, np.int64)
                 times = self._times(operation, workers, boxes)
                 total += float(np.bincount(workers, times).max()) / NANOSECONDS

@@ -221,6 +221,8 @@ REDUCTIONS: list[tuple[str, Callable[[Any], Any]]] = [
     ("norm", lambda x: x.norm(dim=-1)),
     ("vector norm", lambda x: torch.linalg.vector_norm(x)),
     ("norm 1", lambda x: torch.linalg.vector_norm(x, 1, dim=1)),
+    ("norm of roots and zeros", lambda x: torch.linalg.vector_norm(F.relu(x), 0.5, dim=1)),
+    ("harmonic norm of zeros", lambda x: torch.linalg.vector_norm(F.relu(x), -1, dim=1)),
     ("normalize", lambda x: F.normalize(x, dim=1)),
     ("cumsum", lambda x: x.cumsum(1)),
     ("cumsum last", lambda x: x.cumsum(-1)),

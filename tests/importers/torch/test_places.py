@@ -76,6 +76,9 @@ CASES: dict[str, Callable[[Any, Any], Any]] = {
     "cdist": lambda a, b: torch.cdist(a, a[:2] + 1),
     "cdist of itself": lambda a, b: torch.cdist(a, a),
     "cdist of sums": lambda a, b: torch.cdist(a, a[:2] + 1, p=1),
+    "cdist of cubes": lambda a, b: torch.cdist(a[None], torch.stack([a, a + 1]), p=3),
+    "cdist of roots": lambda a, b: torch.cdist(a, a, p=0.5),
+    "cdist of differences": lambda a, b: torch.cdist(a, a.round(), p=0) * a[:, :3],
     "bucketize": lambda a, b: torch.bucketize(a, torch.tensor([-1.0, 0, 1])) * a,
     "searchsorted": lambda a, b: torch.searchsorted(a.sort().values, b, right=True) * b,
     "searchsorted of a number": lambda a, b: torch.searchsorted(a.sort().values[0], 0.5) * b,
@@ -193,7 +196,12 @@ def test_random_numbers_are_the_same_on_each_number_of_workers(name: str) -> Non
             lambda a, b: F.grid_sample(a[None, None], torch.stack([b, b], -1)[None], mode="bicubic"),
             "by cubics",
         ),
-        (lambda a, b: torch.cdist(a, a, p=3), "with p=3"),
+        (
+            lambda a, b: F.grid_sample(
+                a[None, None], torch.stack([b, b], -1)[None], padding_mode="reflection"
+            ),
+            "reflection",
+        ),
         (lambda a, b: a.masked_scatter(a > 0, b.repeat(1, 2)), "masked_scatter"),
     ],
 )

@@ -23,8 +23,17 @@ def graph(name: str) -> Graph:
             return tofu.models.get("mlp", batch=8).training_graph("adam")
         case "residual":
             return residual()
+        case "sum":
+            return of_a_sum()
         case _:
             return graph_of(name)
+
+
+def of_a_sum() -> Graph:
+    """A sum of all elements within an expression: an operator of its gradient has no index variables."""
+    total = tofu.parse("def total(a): return lambda one=1: tanh(Sum(lambda i: a[i]))")
+    symbol = tofu.sym.apply(total, tofu.sym.Variable("a", shape=(8,)), name="total")
+    return training_graph(tofu.sym.MakeLoss(symbol), {}, "sgd")
 
 
 def residual() -> Graph:

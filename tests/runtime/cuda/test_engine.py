@@ -24,7 +24,10 @@ TOLERANCE = {"host": 2e-5, "cards": 2e-3}
 REPLAYS = {"host": 5, "cards": 100}
 SEEDS = {"host": (1, 2, 3), "cards": (1, 2)}
 ON_CARDS = [(name, workers) for name in (*HOST[:2], *ZOO) for workers in (1, 2, 4, 8)]
-ON_HOST = [("mlp-adam", 1), ("mlp-adam", 4), ("residual", 1), ("residual", 2), ("lstm", 2), ("gpt-1-16", 4)]
+ON_HOST = [
+    ("mlp-adam", 1), ("mlp-adam", 4), ("residual", 1), ("residual", 2), ("lstm", 2), ("gpt-1-16", 4),
+    ("sum", 2),
+]  # fmt: skip
 
 CASES = [
     *(pytest.param("host", *case) for case in ON_HOST),

@@ -1,44 +1,13 @@
-"""ATen's operators that order, count or compare: distances, places in sorted numbers, cumulative extremes."""
+"""ATen's operators that order or compare: places in sorted numbers, order statistics, cumulative extremes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import inf, prod
+from math import prod
 
-from .call import AtenCall, TensorValue, UnsupportedCallError, at, bound, stretched, variables
+from .call import AtenCall, TensorValue, UnsupportedCallError, at, bound, variables
 from .converter import Converter
 from .moves import viewed
-
-SMALLER = {1.0: ("Sum", "abs({0} - {1})"), 2.0: ("Sum", "square({0} - {1})"), inf: ("Max", "abs({0} - {1})")}
-"""By the power of a norm, the reduction and the term of its distances."""
-
-
-def pairwise_distance(call: AtenCall) -> TensorValue:
-    """Return the distance of each row from each other row. A distance of zero has a gradient of zero."""
-    first, second = call.tensor("x1"), call.tensor("x2")
-    power = float(call.get("p", 2.0))
-    if power not in SMALLER:
-        raise UnsupportedCallError(f"{call.target} with p={power}")
-    shape = call.result.shape
-    names = variables(len(shape))
-    batch = shape[:-2]
-    reads = [
-        stretched(
-            name,
-            (*each.shape[:-2], shape[row], each.shape[-1]),
-            (*batch, shape[row], each.shape[-1]),
-            [*names[:-2], names[row], "k"],
-        )
-        for name, each, row in (("first", first, -2), ("second", second, -1))
-    ]
-    reducer, term = SMALLER[power]
-    total = f"{reducer}(lambda k: {term.format(*reads)})"
-    tensors, binders = {"first": first, "second": second}, bound(names, shape)
-    if power != 2:
-        return call.described(tensors, f"lambda {binders}: {total}")
-    stage, square = f"square_of = lambda {binders}: {total}", at("square_of", names)
-    body = f"where({square} > 0, sqrt(where({square} > 0, {square}, 1)), 0)"
-    return call.described(tensors, f"lambda {binders}: {body}", stages=[stage])
 
 
 def bucket(call: AtenCall) -> TensorValue:
@@ -111,7 +80,6 @@ def order_statistic(call: AtenCall) -> Sequence[TensorValue]:
 
 
 CONVERTERS: Mapping[str, Converter] = {
-    **dict.fromkeys(("_cdist_forward", "cdist"), pairwise_distance),
     **dict.fromkeys(("bucketize", "searchsorted"), bucket),
     "cummax": _cumulative_extreme("Max", "-inf"),
     "cummin": _cumulative_extreme("Min", "inf"),
