@@ -67,6 +67,8 @@ def transpose(call: AtenCall) -> TensorValue:
 
 def move_dimension(call: AtenCall) -> TensorValue:
     data = call.tensor("self")
+    if not data.rank:
+        return data
     given = [call.get(key) for key in ("source", "destination")]
     sources, targets = ([axis % data.rank for axis in ([g] if isinstance(g, int) else g)] for g in given)
     order = [axis for axis in range(data.rank) if axis not in sources]

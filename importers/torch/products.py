@@ -9,7 +9,6 @@ from .call import (
     AtenCall,
     Operand,
     TensorValue,
-    UnsupportedCallError,
     at,
     bound,
     elementwise,
@@ -28,13 +27,14 @@ def linear(call: AtenCall) -> TensorValue:
         return call.library(
             "FullyConnected", data, weight, *bias, num_hidden=hidden, no_bias=not bias, flatten=False
         )
-    product = "lambda h: Sum(lambda k: data[k] * weight[h, k])"
-    if weight.rank != 2:
-        raise UnsupportedCallError(f"{call.target} with a vector for a weight")
+    rows, columns = variables(data.rank)[:-1], ["h"] if weight.rank == 2 else []
+    product = f"Sum(lambda k: {at('data', [*rows, 'k'])} * {at('weight', [*columns, 'k'])})"
+    binders = bound([*rows, *columns])
     if not bias:
-        return call.described({"data": data, "weight": weight}, product)
+        return call.described({"data": data, "weight": weight}, f"lambda {binders}: {product}")
     tensors = {"data": data, "weight": weight, "bias": bias[0]}
-    return call.described(tensors, "lambda h: product[h] + bias[h]", stages=[f"product = {product}"])
+    result = f"lambda {binders}: {at('product', [*rows, *columns])} + {at('bias', columns)}"
+    return call.described(tensors, result, stages=[f"product = lambda {binders}: {product}"])
 
 
 def multiplied(

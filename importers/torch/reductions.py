@@ -32,12 +32,6 @@ class Reduced:
         """Return the element of a stage that keeps the other dimensions."""
         return at(name, self.kept)
 
-    def extreme(self, call: AtenCall, data: TensorValue, reducer: str) -> TensorValue:
-        """Return the extreme values, without a gradient, as a tensor that keeps the other dimensions."""
-        body = f"lambda {self.stage_binders}: {reducer}(lambda {self.inner}: {self.all})"
-        found = call.described({"data": data}, body, shape=(), step=reducer.lower())
-        return call.library("BlockGrad", found, shape=(), step="peak")
-
 
 def _reduction(reducer: str, item: str = "{}") -> Converter:
     def convert(call: AtenCall) -> TensorValue:
@@ -105,7 +99,9 @@ def variance_and_mean(call: AtenCall) -> Sequence[TensorValue]:
 def log_sum_exp(call: AtenCall) -> TensorValue:
     data = call.tensor("self")
     names = Reduced(call, data, call.axes("dim", data.rank))
-    top, element = names.extreme(call, data, "Max"), at("peak", names.kept)
+    body = f"lambda {names.stage_binders}: Max(lambda {names.inner}: {names.all})"
+    top = call.described({"data": data}, body, shape=(), step="max")
+    top, element = call.library("BlockGrad", top, shape=(), step="peak"), at("peak", names.kept)
     peak = f"where(abs({element}) == inf, 0, {element})"
     stage = f"total = lambda {names.stage_binders}: Sum(lambda {names.inner}: exp({names.all} - {peak}))"
     result = f"lambda {names.binders}: log({names.stage('total')}) + {peak}"

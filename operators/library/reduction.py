@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+from ...analyzer.indices.region import Shape
 from ...errors import OperatorError
 from ..operator import Example, Operator
-from ..stages.attributes import Attributes, flag, integer, shape
+from ..stages.attributes import Attributes, choice, flag, integer, shape
 from ..stages.definition import ByRank, Variant, variant
 from .arguments import arguments
 from .texts import axis_in, element, joined, names, product_of_extents
@@ -19,6 +20,20 @@ class _Axes(NamedTuple):
     kept: str
     reduced: str
     axes: tuple[int, ...]
+
+    @property
+    def place(self) -> str:
+        """Return the row-major position of an element in the dimensions that are reduced."""
+        return " + ".join(
+            " * ".join((f"i{axis}", *(f"data.shape[{d}]" for d in self.axes if d > axis)))
+            for axis in self.axes
+        )
+
+    def first(self, data: str, extreme: str) -> str:
+        """Return the first position of the extreme value, or of what is not a number."""
+        count = product_of_extents("data", self.axes)
+        found = f"where({data} == {extreme} or {data} != {data}, {self.place}, {count})"
+        return f"Min(lambda {self.reduced}: {found})"
 
 
 def _axes(operator: str, attributes: Attributes, rank: int) -> _Axes:
@@ -75,22 +90,45 @@ def _position(name: str, reducer: str) -> ByRank:
 
     def describe(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
         rank = ranks["data"]
-        kept, reduced, axes = _axes(name, attributes, rank)
+        found = _axes(name, attributes, rank)
         variables = names("i", rank)
         data = element("data", variables)
-        outer = joined([v for d, v in enumerate(variables) if d not in axes]) or "0"
+        outer = joined([v for d, v in enumerate(variables) if d not in found.axes]) or "0"
         stage_binders = outer if outer != "0" else "one=1"
-        place = " + ".join(
-            " * ".join((variables[axis], *(f"data.shape[{d}]" for d in axes if d > axis))) for axis in axes
-        )
-        found = f"where({data} == extreme[{outer}], {place}, {product_of_extents('data', axes)})"
         return variant(
             f"def {name}(data):\n"
-            f"    extreme = lambda {stage_binders}: {reducer}(lambda {reduced}: {data})\n"
-            f"    return lambda {kept}: Min(lambda {reduced}: {found})"
+            f"    extreme = lambda {stage_binders}: {reducer}(lambda {found.reduced}: {data})\n"
+            f"    return lambda {found.kept}: {found.first(data, f'extreme[{outer}]')}"
         )
 
     return ByRank(describe)
+
+
+def _at_ties(name: str) -> Callable[[Attributes, Mapping[str, Shape]], Variant | None]:
+    """Return the gradient of an extreme value that equal elements share, or that the first of them has."""
+
+    def gradient(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant | None:
+        found, variables = _axes(name, attributes, len(shapes["data"])), names("i", len(shapes["data"]))
+        ties = attributes.text("ties")
+        if ties == "each" or not found.axes:
+            return None
+        data, keep = element("data", variables), attributes.flag("keepdims")
+        kept = ["0" if d in found.axes else v for d, v in enumerate(variables) if keep or d not in found.axes]
+        at = joined(kept) or "0"
+        if ties == "first":
+            stage = f"first = lambda {found.kept}: {found.first(data, f'output_0[{at}]')}"
+            body = f"where(first[{at}] == {found.place}, grad_0[{at}], 0)"
+        else:
+            equal = f"{data} == output_0[{at}]"
+            stage = f"count = lambda {found.kept}: Sum(lambda {found.reduced}: where({equal}, 1, 0))"
+            body = f"where({equal}, grad_0[{at}] / maximum(count[{at}], 1), 0)"
+        binders = joined([f"{v}=data.shape[{d}]" for d, v in enumerate(variables)])
+        return variant(
+            f"def {name}_grad(grad_0, output_0, data):\n    {stage}\n    return lambda {binders}: {body}",
+            targets={"data": "output_0"},
+        )
+
+    return gradient
 
 
 AXIS = shape("axis", ())
@@ -113,8 +151,18 @@ OPERATORS = (
     _operator("sum", _reduction("sum", "Sum"), "sum_axis"),
     _operator("mean", _reduction("mean", "Sum", mean=True)),
     _operator("prod", _reduction("prod", "Prod")),
-    _operator("max", _reduction("max", "Max"), "max_axis"),
-    _operator("min", _reduction("min", "Min"), "min_axis"),
+    *(
+        Operator(
+            name=name,
+            aliases=(f"{name}_axis",),
+            definition=_reduction(name, reducer),
+            argument_names=arguments("data"),
+            specs=(*AXES, choice("ties", "each", "shared", "first", default="each")),
+            gradient_definition=_at_ties(name),
+            example=EXAMPLE,
+        )
+        for name, reducer in (("max", "Max"), ("min", "Min"))
+    ),
     _operator("nansum", _reduction("nansum", "Sum", "where({0} == {0}, {0}, 0)")),
     _operator("nanprod", _reduction("nanprod", "Prod", "where({0} == {0}, {0}, 1)")),
     Operator(

@@ -92,6 +92,9 @@ CASES: dict[str, Callable[[Any, Any], Any]] = {
     "gather without dimensions": lambda a, b: (
         a.sum().gather(0, torch.zeros(2, dtype=torch.long)) * b + a[0, :1].gather(0, torch.tensor(0))
     ),
+    "movedim without dimensions": lambda a, b: a.sum().movedim(0, -1) * b,
+    "norm without dimensions": lambda a, b: torch.linalg.vector_norm(a.sum(), 3, dim=0) * b,
+    "linear of vectors": lambda a, b: F.linear(a, a[0]) * F.linear(b[0], b[1]),
     "parts without elements": lambda a, b: torch.cat([a[:, 4:], a * 2, a[:, :0]], 1),
     "fold": lambda a, b: F.fold(a[None].repeat(1, 3, 1).reshape(1, 9, 4)[:, :9], 4, 3, stride=2, padding=1),
     "rrelu": lambda a, b: F.rrelu(a, training=False),

@@ -76,6 +76,8 @@ AT_TIES: dict[str, Callable[[Any], Any]] = {
     "min along": lambda x: x.min(0, keepdim=True).values * x,
     "max and place": lambda x: x.max(1).values + x.max(1).indices,
     "aminmax": lambda x: torch.stack(x.aminmax(dim=1)),
+    "norm of order infinity": lambda x: torch.linalg.vector_norm(x, torch.inf, dim=1, keepdim=True) * x,
+    "least norm": lambda x: torch.linalg.vector_norm(x, -torch.inf),
     "windows": lambda x: x.unfold(1, 2, 1).amax(-1),
     "maximum pooling": lambda x: F.max_pool2d(x[None, None], 2, 1),
     "median": lambda x: x.median(1).values,
