@@ -12,21 +12,25 @@ NONZERO = "where({} != 0, 1, 0)"
 
 
 class Reduced:
-    """Index variables of a tensor that is reduced along some dimensions."""
+    """Index variables of a tensor that is reduced along some dimensions.
+
+    A tensor without dimensions has one of one element in the symbol, which is reduced.
+    """
 
     def __init__(
         self, call: AtenCall, data: TensorValue, axes: Sequence[int], *, keep: bool | None = None
     ) -> None:
         keep = bool(call.get("keepdim", False)) if keep is None else keep
-        names = variables(data.rank)
+        shape = data.shape or (1,)
+        axes, names = axes if data.rank else (0,), variables(len(shape))
         self.all = at("data", names)
         self.inner = bound([names[axis] for axis in axes])
-        self.kept = [names[axis] for axis in range(data.rank) if axis not in axes]
+        self.kept = [name for axis, name in enumerate(names) if axis not in axes]
         listed = [f"one{axis}" if axis in axes else name for axis, name in enumerate(names)]
         outer = [name for axis, name in enumerate(listed) if keep or axis not in axes]
         self.binders = ", ".join(f"{name}=1" if name.startswith("one") else name for name in outer) or "one=1"
         self.stage_binders = bound(self.kept)
-        self.count = prod(data.shape[axis] for axis in axes)
+        self.count = prod(shape[axis] for axis in axes)
 
     def stage(self, name: str) -> str:
         """Return the element of a stage that keeps the other dimensions."""
@@ -37,8 +41,6 @@ def _reduction(reducer: str, item: str = "{}") -> Converter:
     def convert(call: AtenCall) -> TensorValue:
         data = call.tensor("self")
         names = Reduced(call, data, call.axes("dim", data.rank))
-        if not data.rank:
-            return call.described({"data": data}, f"lambda one: {item.format('data[one]')}")
         body = item.format(names.all)
         return call.described(
             {"data": data}, f"lambda {names.binders}: {reducer}(lambda {names.inner}: {body})"

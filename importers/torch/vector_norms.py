@@ -9,7 +9,6 @@ from typing import NamedTuple
 from .call import AtenCall, TensorValue, at, bound, literal, stretched, variables
 from .converter import Converter
 from .extremes import extreme_value
-from .moves import viewed
 from .reductions import NONZERO, Reduced, root_of
 
 
@@ -49,8 +48,6 @@ def _of_order(order: float) -> Norm:
 def norm(call: AtenCall) -> TensorValue:
     """Return the norm of vectors."""
     data, found = call.tensor("self"), _of_order(float(call.get("ord", call.get("p", 2))))
-    if not data.rank:
-        data = viewed(call, data, (1,))
     if found.reducer != "Sum":
         term = f"lambda *i: {found.term.format('data[*i]')}"
         size = call.described({"data": data}, term, shape=data.shape, step="size")

@@ -93,7 +93,10 @@ CASES: dict[str, Callable[[Any, Any], Any]] = {
         a.sum().gather(0, torch.zeros(2, dtype=torch.long)) * b + a[0, :1].gather(0, torch.tensor(0))
     ),
     "movedim without dimensions": lambda a, b: a.sum().movedim(0, -1) * b,
-    "norm without dimensions": lambda a, b: torch.linalg.vector_norm(a.sum(), 3, dim=0) * b,
+    "reductions without dimensions": lambda a, b: (
+        (torch.linalg.vector_norm(a.sum(), 3, dim=0) + a.sum().logsumexp(0) + a.mean().var(correction=0)) * b
+        + (a.sum().amax() + a.sum().prod() + a.sum().norm() + a.sum().max(0).values + a.sum().argmin()) * b
+    ),
     "linear of vectors": lambda a, b: F.linear(a, a[0]) * F.linear(b[0], b[1]),
     "parts without elements": lambda a, b: torch.cat([a[:, 4:], a * 2, a[:, :0]], 1),
     "fold": lambda a, b: F.fold(a[None].repeat(1, 3, 1).reshape(1, 9, 4)[:, :9], 4, 3, stride=2, padding=1),
