@@ -37,10 +37,17 @@ def _along(call: AtenCall) -> tuple[TensorValue, list[str], str, str]:
 
 
 def _cumulative_extreme(reducer: str, neutral: str) -> Converter:
+    """Return the extreme element up to each, and its place: the last of equal ones, or of NaN."""
+
     def convert(call: AtenCall) -> Sequence[TensorValue | None]:
         data, names, element, before = _along(call)
-        body = f"{reducer}(lambda k: where({before}, {element}, {neutral}))"
-        return [call.described({"data": data}, f"lambda {bound(names, data.shape)}: {body}"), None]
+        binders, axis = bound(names, data.shape), call.axis("dim", data.rank)
+        extreme = f"extreme = lambda {binders}: {reducer}(lambda k: where({before}, {element}, {neutral}))"
+        found = f"{before} and ({element} == {at('extreme', names)} or {element} != {element})"
+        text = f"lambda {binders}: Max(lambda k: where({found}, k, 0))"
+        place = call.described({"data": data}, text, stages=[extreme], kind="int", step="place")
+        read = at("data", [at("place", names) if d == axis else name for d, name in enumerate(names)])
+        return [call.described({"data": data, "place": place}, f"lambda {binders}: {read}"), place]
 
     return convert
 

@@ -78,6 +78,8 @@ AT_TIES: dict[str, Callable[[Any], Any]] = {
     "aminmax": lambda x: torch.stack(x.aminmax(dim=1)),
     "norm of order infinity": lambda x: torch.linalg.vector_norm(x, torch.inf, dim=1, keepdim=True) * x,
     "least norm": lambda x: torch.linalg.vector_norm(x, -torch.inf),
+    "cummax": lambda x: x.cummax(1).values * torch.arange(4.0),
+    "cummin and place": lambda x: x.cummin(0).values * x.cummin(0).indices,
     "windows": lambda x: x.unfold(1, 2, 1).amax(-1),
     "maximum pooling": lambda x: F.max_pool2d(x[None, None], 2, 1),
     "median": lambda x: x.median(1).values,
@@ -119,7 +121,7 @@ def test_the_logarithm_of_a_sum_of_nothing_is_infinite() -> None:
     assert found[0] == -np.inf
 
 
-@pytest.mark.parametrize("name", ["amax", "max", "max along", "max and place"])
+@pytest.mark.parametrize("name", ["amax", "max", "max along", "max and place", "cummax"])
 def test_what_is_not_a_number_is_the_extreme(name: str) -> None:
     expected, found = _outputs(AT_TIES[name], [[1.0, torch.nan, 2, torch.nan], [1, 2, 3, 4]])
     np.testing.assert_array_equal(found, expected)
