@@ -23,7 +23,6 @@ from ...tdl.ast import (
     Variable,
 )
 from ...tdl.derivatives import derivative
-from ...tdl.traverse import reads_elements
 from ..source_errors import error_at
 from .algebra import ONE, ZERO, add, choose, conjunction, divide, multiply, negate, power, subtract
 
@@ -82,11 +81,8 @@ def _binary(description: Description, node: Binary, part: Part) -> Expression:
             falling = divide(multiply(left, right_slope), power(right, Number(2)))
             return subtract(divide(left_slope, right), falling)
         case "**":
-            base = _unless_zero(right, left) if reads_elements(right) else left
-            lower = multiply(right, power(base, subtract(right, ONE)), left_slope)
-            logarithm = Call(
-                "log", (left if isinstance(left, Number) and left != ZERO else _unless_zero(left, left),)
-            )
+            lower = multiply(right, power(_unless_zero(right, left), subtract(right, ONE)), left_slope)
+            logarithm = Call("log", (_unless_zero(left, left),))
             return add(lower, multiply(node, logarithm, right_slope))
         case "%":
             return subtract(left_slope, multiply(Binary("//", left, right), right_slope))
@@ -96,6 +92,8 @@ def _binary(description: Description, node: Binary, part: Part) -> Expression:
 
 def _unless_zero(tested: Expression, node: Expression) -> Expression:
     """Return a node, or one if another is zero, so that zero times a power or a logarithm is zero."""
+    if isinstance(tested, Number):
+        return ONE if tested.value == 0 else node
     return choose(Binary("==", tested, ZERO), ONE, node)
 
 

@@ -38,6 +38,11 @@ def to_regions(boxes: Boxes) -> list[Region]:
     return [tuple([(lower, upper) for lower, upper in box]) for box in boxes.tolist()]
 
 
+def flattened(boxes: Boxes) -> Boxes:
+    """Return lists of boxes one after the other: `[a, b, d, 2] -> [a * b, d, 2]`; `d` may be zero."""
+    return boxes.reshape(boxes.shape[0] * boxes.shape[1], *boxes.shape[2:])
+
+
 def volume(boxes: Boxes) -> npt.NDArray[np.int64]:
     """Return elements in each box: `[..., d, 2] -> [...]`."""
     lengths: npt.NDArray[np.int64] = np.maximum(boxes[..., 1] - boxes[..., 0], 0).prod(axis=-1)

@@ -7,11 +7,9 @@ along a dimension           the first of them has it (`max(dim)`, `min(dim)`), a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import prod
 
 from .call import AtenCall, TensorValue, elementwise
 from .converter import Converter
-from .reductions import Reduced
 
 
 def extreme_value(call: AtenCall, data: TensorValue, reducer: str, ties: str = "shared") -> TensorValue:
@@ -26,24 +24,10 @@ def _shared(reducer: str) -> Converter:
 
 def _place(call: AtenCall, reducer: str, step: str = "") -> TensorValue:
     """Return the first place of the extreme value along a dimension, or in row-major order."""
-    data = call.tensor("self")
-    if not data.rank:
-        return call.described({"data": data}, "lambda one: 0 * data[one]", shape=(), kind="int", step=step)
-    axes = call.axes("dim", data.rank)
-    names = Reduced(call, data, axes)
-    order = " + ".join(
-        f"i{axis} * {prod(data.shape[other] for other in axes if other > axis)}" for axis in axes
-    )
-    is_extreme = f"{names.all} == {names.stage('extreme')} or {names.all} != {names.all}"
-    found = f"where({is_extreme}, {order}, {names.count})"
-    return call.described(
-        {"data": data},
-        f"lambda {names.binders}: Min(lambda {names.inner}: {found})",
-        stages=[f"extreme = lambda {names.stage_binders}: {reducer}(lambda {names.inner}: {names.all})"],
-        shape=call.results[-1].shape,
-        kind="int",
-        step=step,
-    )
+    data, axis = call.tensor("self"), call.get("dim")
+    settings = {"axis": axis, "keepdims": bool(call.get("keepdim", False))} if data.rank else {}
+    shape = call.results[-1].shape
+    return call.library(f"arg{reducer.lower()}", data, shape=shape, kind="int", step=step, **settings)
 
 
 def _extreme(reducer: str) -> Converter:

@@ -53,7 +53,7 @@ def norm(call: AtenCall) -> TensorValue:
         size = call.described({"data": data}, term, shape=data.shape, step="size")
         return extreme_value(call, size, found.reducer)
     names = Reduced(call, data, call.axes("dim", data.rank))
-    total = f"{found.reducer}(lambda {names.inner}: {found.term.format(names.all)})"
+    total = f"Sum(lambda {names.inner}: {found.term.format(names.all)})"
     if found.root is None:
         return call.described({"data": data}, f"lambda {names.binders}: {total}")
     body = root_of(names.stage("total"), found.root)

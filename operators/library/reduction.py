@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 from ...analyzer.indices.region import Shape
@@ -113,8 +114,10 @@ def _at_ties(name: str) -> Callable[[Attributes, Mapping[str, Shape]], Variant |
         if ties == "each" or not found.axes:
             return None
         data, keep = element("data", variables), attributes.flag("keepdims")
-        kept = ["0" if d in found.axes else v for d, v in enumerate(variables) if keep or d not in found.axes]
-        at = joined(kept) or "0"
+        indices = [
+            "0" if d in found.axes else v for d, v in enumerate(variables) if keep or d not in found.axes
+        ]
+        at = joined(indices) or "0"
         if ties == "first":
             stage = f"first = lambda {found.kept}: {found.first(data, f'output_0[{at}]')}"
             body = f"where(first[{at}] == {found.place}, grad_0[{at}], 0)"
@@ -133,6 +136,9 @@ def _at_ties(name: str) -> Callable[[Attributes, Mapping[str, Shape]], Variant |
 
 AXIS = shape("axis", ())
 AXES = (AXIS, flag("keepdims", False), flag("exclude", False))
+TIES = choice("ties", "each", "shared", "first", default="each")
+"""Which of several equal extreme elements has the gradient."""
+
 EXAMPLE = Example({"data": (2, 3, 4)}, {"axis": (1,)})
 
 
@@ -147,22 +153,17 @@ def _operator(name: str, definition: ByRank, *aliases: str) -> Operator:
     )
 
 
+def _extreme(name: str, reducer: str) -> Operator:
+    found = _operator(name, _reduction(name, reducer), f"{name}_axis")
+    return replace(found, specs=(*AXES, TIES), gradient_definition=_at_ties(name))
+
+
 OPERATORS = (
     _operator("sum", _reduction("sum", "Sum"), "sum_axis"),
     _operator("mean", _reduction("mean", "Sum", mean=True)),
     _operator("prod", _reduction("prod", "Prod")),
-    *(
-        Operator(
-            name=name,
-            aliases=(f"{name}_axis",),
-            definition=_reduction(name, reducer),
-            argument_names=arguments("data"),
-            specs=(*AXES, choice("ties", "each", "shared", "first", default="each")),
-            gradient_definition=_at_ties(name),
-            example=EXAMPLE,
-        )
-        for name, reducer in (("max", "Max"), ("min", "Min"))
-    ),
+    _extreme("max", "Max"),
+    _extreme("min", "Min"),
     _operator("nansum", _reduction("nansum", "Sum", "where({0} == {0}, {0}, 0)")),
     _operator("nanprod", _reduction("nanprod", "Prod", "where({0} == {0}, {0}, 1)")),
     Operator(

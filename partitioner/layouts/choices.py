@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...analyzer.bind.bound import Bound
-from ...analyzer.indices.region import Boxes, Shape, split, whole
+from ...analyzer.indices.region import Boxes, Shape, flattened, split, whole
 from .forms import Partial, numbered
 from .shared_out import shared_out
 from .step_split import Dimensions, Strategies
@@ -117,7 +117,7 @@ def choices_of_boxes(
     bound: Bound, sequences: Sequence[Strategies], factors: Sequence[int], boxes: Boxes
 ) -> OperatorChoices:
     count, workers = boxes.shape[:2]
-    flat = np.concatenate(boxes)
+    flat = flattened(boxes)
     inputs = {
         name: regions.reshape(count, workers, *regions.shape[1:])
         for name, regions in bound.input_regions(flat).items()

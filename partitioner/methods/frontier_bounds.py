@@ -26,6 +26,7 @@ from typing import TypeVar
 import numpy as np
 
 from ...analyzer.bind.bound import Bound
+from ...analyzer.indices.region import flattened
 from ...dataflow.graph import Graph, Operation
 from ...machines.machine import Machine
 from ...simulator.times import NANOSECONDS, TaskTimes
@@ -238,6 +239,6 @@ def _least_mean(operation: Operation, workers: int, times: TaskTimes, equal_devi
             return 0.0
         made = ascending(labels, factors, 0, True) if equal_devices else all_sequences(labels, factors, True)
         boxes = operator_choices(bound, made, factors).boxes
-        each = times(operation, np.tile(np.arange(workers), len(boxes)), np.concatenate(boxes))
+        each = times(operation, np.tile(np.arange(workers), len(boxes)), flattened(boxes))
         least.append(float(each.reshape(-1, workers).mean(axis=1).min()))
     return min(least)

@@ -39,7 +39,7 @@ import numpy.typing as npt
 
 from ...analyzer.bind.analysis import Analysis
 from ...analyzer.bind.bound import Bound
-from ...analyzer.indices.region import Boxes, volume
+from ...analyzer.indices.region import Boxes, flattened, volume
 from ...tdl.ast import Element, Index, Variable
 from ...tdl.traverse import walk
 from ..costs.box_counts import overlap
@@ -153,7 +153,7 @@ class Refinable:
     def _are_covered(self, operator: OperatorChoices, name: str, window: _Window) -> Mask:
         """Compute the mask of one dimension, `[choices, groups]`; new cases are evaluated at once."""
         bound = operator.bound
-        boxes = np.concatenate(operator.boxes)
+        boxes = flattened(operator.boxes)
         regions = operator.inputs[name].reshape(len(boxes), -1, 2)[:, window.dimension]
         keys = [(bound, name, window.dimension, box[window.positions].tobytes()) for box in boxes]
         new = {key: place for place, key in enumerate(keys) if key not in self._covered}

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...analyzer.indices.region import flattened
 from ...machines.machine import Machine
 from ...simulator.times import NANOSECONDS, TaskTimes
 from ..layouts.choices import Counts, OperatorChoices, TensorChoices
@@ -56,7 +57,7 @@ class StepTime:
         if key not in self._alone:
             count, groups = choices.boxes.shape[:2]
             workers = np.tile(np.arange(groups) * (self._workers // groups), count)
-            boxes = np.concatenate(choices.boxes)
+            boxes = flattened(choices.boxes)
             each = self._times(operation, workers, boxes).reshape(count, groups)
             self._alone[key] = each.max(axis=1) * PICOSECONDS
         return self._alone[key]

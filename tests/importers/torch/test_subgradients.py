@@ -34,13 +34,13 @@ class OfOne(torch.nn.Module):
         return self.function(self.table * one)
 
 
-def _at_corners(mode: str) -> Callable[[Any], Any]:
+def _on_borders(corners: bool) -> Callable[[Any], Any]:
     """Return a sample of pictures at places on their borders, and outside."""
     return lambda x: F.grid_sample(
         torch.arange(12.0).reshape(1, 1, 3, 4),
         torch.stack([x, x.flip(1)], -1)[None],
         padding_mode="border",
-        align_corners=mode == "corners",
+        align_corners=corners,
     )
 
 
@@ -63,8 +63,8 @@ AT_BENDS: dict[str, Callable[[Any], Any]] = {
     "norm of zeros": lambda x: torch.linalg.vector_norm(x.relu() * (x > 9), dim=1),
     "normalize zeros": lambda x: F.normalize(x * (x > 9), dim=1),
     "cosine of zeros": lambda x: F.cosine_similarity(x * (x > 9), x, dim=1),
-    "grid of corners": _at_corners("corners"),
-    "grid of edges": _at_corners("edges"),
+    "grid of corners": _on_borders(True),
+    "grid of edges": _on_borders(False),
 }
 AT_TIES: dict[str, Callable[[Any], Any]] = {
     "amax": lambda x: x.amax(1),
