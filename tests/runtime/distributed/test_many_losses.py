@@ -71,6 +71,7 @@ def lose_one(folder: Path, sent: signal.Signals, epochs: int, drawn: random.Rand
             running.processes[number].join(BUSY_SECONDS)
             assert running.processes[number].exitcode is not None, f"process {number} hangs"
         seconds = time.monotonic() - begun
+    assert None not in said, "the run ended before the signal; give it more epochs"
     named = [f"process {victim} (" in each for each in said]
     for each, found in zip(said, named, strict=True):
         assert found or any(reason in each for reason in NOT_YET_JOINED), each
@@ -108,7 +109,7 @@ def disturb(folder: Path, losses: int, sent: signal.Signals, epochs: int, seed: 
 @pytest.mark.parametrize(
     ("sent", "losses", "epochs"),
     [
-        (signal.SIGKILL, 3, 40),
+        (signal.SIGKILL, 3, 120),
         pytest.param(signal.SIGKILL, 100, 1500, marks=pytest.mark.slow),
         pytest.param(signal.SIGSTOP, 20, 300, marks=pytest.mark.slow),
     ],
