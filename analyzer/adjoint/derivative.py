@@ -23,6 +23,7 @@ from ...tdl.ast import (
     Variable,
 )
 from ...tdl.derivatives import derivative
+from ...tdl.traverse import reads_elements
 from ..source_errors import error_at
 from .algebra import ONE, ZERO, add, choose, conjunction, divide, multiply, negate, power, subtract
 
@@ -91,10 +92,13 @@ def _binary(description: Description, node: Binary, part: Part) -> Expression:
 
 
 def _unless_zero(tested: Expression, node: Expression) -> Expression:
-    """Return a node, or one if another is zero, so that zero times a power or a logarithm is zero."""
+    """Return a node, or one if another is zero, so that zero times a power or a logarithm is zero.
+
+    Powers of indices stay as they are, since scans are recognised by them.
+    """
     if isinstance(tested, Number):
         return ONE if tested.value == 0 else node
-    return choose(Binary("==", tested, ZERO), ONE, node)
+    return choose(Binary("==", tested, ZERO), ONE, node) if reads_elements(tested) else node
 
 
 def _call(description: Description, node: Call, part: Part) -> Expression:
