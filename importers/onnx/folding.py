@@ -19,6 +19,9 @@ MOST_FOLDED = 1 << 26
 FOLDED_AT_ONCE = 1 << 14
 """Computing this many elements takes as long as about one node."""
 
+SCATTERED = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
+"""By the reduction of a ScatterND, how what is written joins what is there."""
+
 Fold = Callable[..., Any]
 """Computes a node's output, or the list of its outputs, from the node and the arrays of its inputs."""
 
@@ -30,7 +33,7 @@ def fold(node: OnnxNode) -> Sequence[OnnxOperand] | None:
     """
     function = FOLDS.get(node.kind)
     known = [operand.known for operand in node.given]
-    if function is None or any(value is None for value in known) or None in node.inputs:
+    if function is None or any(value is None for value in known):
         return None
     if node.kind in ELEMENTWISE:
         _check(prod(np.broadcast_shapes(*(operand.shape for operand in node.given))))
@@ -110,8 +113,35 @@ def _split(node: OnnxNode, data: Array, *_: Array) -> list[Array]:
 
 
 def _cumulative(node: OnnxNode, data: Array, axis: Array) -> Array:
-    node.only(exclusive=0, reverse=0)
-    return np.asarray(np.cumsum(data, int(axis.reshape(()))), data.dtype)
+    number, backwards = int(axis.reshape(())), bool(node.integer("reverse", 0))
+    given = np.flip(data, number) if backwards else data
+    total = np.cumsum(given, number) - (given if node.integer("exclusive", 0) else 0)
+    return np.asarray(np.flip(total, number) if backwards else total, data.dtype)
+
+
+def _clip(node: OnnxNode, data: Array, *_: Array) -> Array:
+    least, most = (
+        node.value(position).reshape(()) if node.has(position) else node.attributes.get(name)
+        for position, name in ((1, "min"), (2, "max"))
+    )
+    return np.asarray(np.clip(data, least, most), data.dtype)
+
+
+def _one_hot(node: OnnxNode, places: Array, depth: Array, values: Array) -> Array:
+    count = int(depth.reshape(()))
+    _check(places.size * count)
+    hot = np.expand_dims(np.where(places < 0, places + count, places), axis := node.integer("axis", -1))
+    numbers = np.arange(count).reshape([-1 if d == axis % hot.ndim else 1 for d in range(hot.ndim)])
+    return np.where(hot == numbers, values[1], values[0])
+
+
+def _gather_vectors(node: OnnxNode, data: Array, places: Array) -> Array:
+    first = node.integer("batch_dims", 0)
+    batches = zip(
+        data.reshape(-1, *data.shape[first:]), places.reshape(-1, *places.shape[first:]), strict=True
+    )
+    found = [each[tuple(np.moveaxis(at.astype(np.int64), -1, 0))] for each, at in batches]
+    return np.stack(found).reshape(*data.shape[:first], *found[0].shape)
 
 
 def _nonzero(node: OnnxNode, data: Array) -> Array:
@@ -141,9 +171,14 @@ def _gather(node: OnnxNode, data: Array, indices: Array) -> Array:
 
 
 def _scatter(node: OnnxNode, data: Array, indices: Array, updates: Array) -> Array:
-    node.only(reduction=b"none")
-    found = data.copy()
-    found[tuple(np.moveaxis(indices.astype(np.int64), -1, 0))] = updates
+    found, places = data.copy(), tuple(np.moveaxis(indices.astype(np.int64), -1, 0))
+    reduction = node.text("reduction", "none")
+    if reduction == "none":
+        found[places] = updates
+    elif reduction in SCATTERED:
+        SCATTERED[reduction].at(found, places, updates)
+    else:
+        raise UnsupportedNodeError(f"ScatterND with reduction {reduction}")
     return found
 
 
@@ -179,6 +214,26 @@ def _reduced(function: Callable[..., Any]) -> Fold:
         return np.asarray(found, data.dtype)
 
     return run
+
+
+def _greatest(data: Array, **along: Any) -> Any:
+    """Return the maximum along axes; that of nothing is the lowest number of the type."""
+    return np.max(data, initial=_limits(data.dtype)[0], **along)
+
+
+def _least(data: Array, **along: Any) -> Any:
+    """Return the minimum along axes; that of nothing is the highest number of the type."""
+    return np.min(data, initial=_limits(data.dtype)[1], **along)
+
+
+def _limits(dtype: np.dtype[Any]) -> tuple[Any, Any]:
+    match dtype.kind:
+        case "f":
+            return -np.inf, np.inf
+        case "b":
+            return False, True
+        case _:
+            return np.iinfo(dtype).min, np.iinfo(dtype).max
 
 
 def _elements(function: Callable[..., Any]) -> Fold:
@@ -245,6 +300,11 @@ FOLDS: Mapping[str, Fold] = {
     "NonZero": _nonzero,
     "CumSum": _cumulative,
     "Gather": _gather,
+    "GatherElements": lambda node, data, places: np.take_along_axis(data, places, node.axis(0)),
+    "GatherND": _gather_vectors,
+    "OneHot": _one_hot,
+    "Clip": _clip,
+    "Flatten": lambda node, data: data.reshape(prod(data.shape[: node.integer("axis", 1)]), -1),
     "Range": _range,
     "ConstantOfShape": _filled,
     "Expand": _expand,
@@ -254,8 +314,9 @@ FOLDS: Mapping[str, Fold] = {
         data, int(k[0].reshape(())) if k else 0
     ),
     "ReduceSum": _reduced(np.sum),
+    "ReduceMean": _reduced(np.mean),
     "ReduceProd": _reduced(np.prod),
-    "ReduceMax": _reduced(np.max),
-    "ReduceMin": _reduced(np.min),
+    "ReduceMax": _reduced(_greatest),
+    "ReduceMin": _reduced(_least),
 }
 """By a node's kind, how NumPy computes it."""

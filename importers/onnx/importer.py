@@ -19,7 +19,7 @@ from ...dataflow.symbol.compose import variable
 from ...errors import GraphError, TofuError
 from ...operators.operator import Operator
 from ...support.checked_argument import path_of
-from . import control, elementwise, layers, moves, picking, recurrent, reductions, resizing
+from . import control, draws, elementwise, layers, moves, picking, recurrent, reductions, resizing, transforms
 from .compose import outputs
 from .folding import FOLDED_AT_ONCE, FOLDS, fold
 from .functions import functions_of, is_spelled_out, sizes_of, spelled_out
@@ -46,6 +46,8 @@ ADAPTERS: Mapping[str, Adapter] = {
     **layers.ADAPTERS,
     **recurrent.ADAPTERS,
     **resizing.ADAPTERS,
+    **transforms.ADAPTERS,
+    **draws.ADAPTERS,
     **control.ADAPTERS,
 }
 """By a node's kind the function that makes its outputs."""

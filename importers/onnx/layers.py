@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import prod
 
 import numpy as np
 
-from .compose import apply, outputs, reshape
+from ..folded_columns import FoldedAxis, folded, windows_shape
+from ..grid_sampling import GridSampling, Interpolation, Outside
+from .compose import apply, described, elementwise, outputs, reshape
 from .elementwise import ADD, MUL, binary
 from .node import Adapter, OnnxNode
-from .operand import OnnxOperand, UnsupportedNodeError, constant
+from .operand import Constants, OnnxOperand, UnsupportedNodeError, constant
 from .windows import averaged, dilated, places, windows_of, written_back
+
+INTERPOLATIONS = {each.name.lower(): each for each in Interpolation}
+OUTSIDE = {each.value: each for each in Outside}
 
 LOWEST = float(np.finfo(np.float32).min)
 """Padding of a maximum; attributes are finite."""
@@ -203,15 +209,53 @@ def power_pooled(node: OnnxNode) -> Sequence[OnnxOperand]:
 
 def pooled_everywhere(node: OnnxNode) -> Sequence[OnnxOperand]:
     kind = "max" if node.kind == "GlobalMaxPool" else "avg"
+    if node[0].ndim < 3:
+        return [node[0]]
     return [apply("Pooling", node[0], pool_type=kind, global_pool=True)]
 
 
 def batch_normalization(node: OnnxNode) -> Sequence[OnnxOperand]:
-    node.only(training_mode=0)
+    """Apply the library's operator, which updates the statistics in training, if they are values.
+
+    With `training_mode`, and if statistics are inputs or computed, the node computes what it says instead.
+    """
+    affine, statistics = [node[1], node[2]], [node[3], node[4]]
     if node[0].ndim < 2:
         raise UnsupportedNodeError("BatchNormalization of one dimension")
-    tensors = [node[k] for k in range(5)]
-    return [apply("BatchNorm", *tensors, fix_gamma=False, eps=node.number("epsilon", 1e-5))]
+    if node.integer("training_mode", 0):
+        return _with_statistics_of_batch(node)
+    if any(each.array is None for each in statistics):
+        return [_normalised(node, *statistics)]
+    states = Constants.innermost.get().states(affine, statistics)
+    epsilon = node.number("epsilon", 1e-5)
+    return [apply("BatchNorm", node[0], *affine, *states, fix_gamma=False, eps=epsilon)]
+
+
+def _with_statistics_of_batch(node: OnnxNode) -> Sequence[OnnxOperand]:
+    """Normalise by the statistics of the batch, and mix them with those of the inputs."""
+    data, momentum = node[0], node.number("momentum", 0.9)
+    axes = [axis for axis in range(data.ndim) if axis != 1]
+    mean = apply("mean", data, axis=axes)
+    centred = elementwise("centred", "{0} - {1}", data, _of_channels(mean, data))
+    var = apply("mean", apply("square", centred), axis=axes)
+    mixed = [
+        elementwise("mix", f"{{0}} * {momentum!r} + {{1}} * {1 - momentum!r}", before, now)
+        for before, now in ((node[3], mean), (node[4], var))
+        if node.outputs > 1
+    ]
+    return [_normalised(node, mean, var), *mixed]
+
+
+def _normalised(node: OnnxNode, mean: OnnxOperand, var: OnnxOperand) -> OnnxOperand:
+    """Normalise by given statistics, then scale and shift each channel."""
+    scale, offset, mean, var = (_of_channels(each, node[0]) for each in (node[1], node[2], mean, var))
+    expression = f"({{0}} - {{1}}) * rsqrt({{2}} + {node.number('epsilon', 1e-5)!r}) * {{3}} + {{4}}"
+    return elementwise("normalise", expression, node[0], mean, var, scale, offset)
+
+
+def _of_channels(operand: OnnxOperand, data: OnnxOperand) -> OnnxOperand:
+    """Return a number for each channel under a shape that is stretched to that of the data."""
+    return reshape(operand, (-1, *(1 for _ in data.shape[2:])))
 
 
 def instance_normalization(node: OnnxNode) -> Sequence[OnnxOperand]:
@@ -226,7 +270,7 @@ def group_normalization(node: OnnxNode) -> Sequence[OnnxOperand]:
     grouped = reshape(data, (data.shape[0], groups, -1))
     ones, zeros = constant(np.ones(groups)), constant(np.zeros(groups))
     normal = apply("InstanceNorm", grouped, ones, zeros, eps=node.number("epsilon", 1e-5))
-    scale, offset = (reshape(node[k], (-1, *(1 for _ in data.shape[2:]))) for k in (1, 2))
+    scale, offset = (_of_channels(node[k], data) for k in (1, 2))
     return [binary(ADD, binary(MUL, reshape(normal, data.shape), scale), offset)]
 
 
@@ -266,13 +310,38 @@ def upsampled(node: OnnxNode) -> Sequence[OnnxOperand]:
 
 
 def grid_sampled(node: OnnxNode) -> Sequence[OnnxOperand]:
-    """MXNet's coordinates lie in the middle of pixels, and its grid's coordinates are its channels."""
-    if node[0].ndim != 4:
-        raise UnsupportedNodeError("GridSample of volumes")
-    node.only(mode=b"linear", padding_mode=b"zeros")
-    if not node.integer("align_corners", 0):
-        raise UnsupportedNodeError("GridSample with align_corners")
-    return [apply("BilinearSampler", node[0], apply("transpose", node[1], axes=(0, 3, 1, 2)))]
+    """Read an image at places between its pixels. The names of modes changed in version 20."""
+    mode, padding = node.text("mode", "linear"), node.text("padding_mode", "zeros")
+    interpolation, outside = INTERPOLATIONS.get(mode.removeprefix("bi")), OUTSIDE.get(padding)
+    if interpolation is None:
+        raise UnsupportedNodeError(f"GridSample with mode {mode}")
+    if outside is None:
+        raise UnsupportedNodeError(f"GridSample with padding_mode {padding}")
+    corners = bool(node.integer("align_corners", 0))
+    sampling = GridSampling(node[0].shape, node[1].shape, interpolation, outside, corners)
+    lines = "\n    ".join(("def sample(data, grid):", *sampling.stages(), f"return {sampling.result}"))
+    return [described(lines, node[0], node[1])]
+
+
+def columns_to_image(node: OnnxNode) -> Sequence[OnnxOperand]:
+    """Add columns up to an image."""
+    extents, kernel = node.integers("image_shape", 1), node.integers("block_shape", 2)
+    ones, pads = [1] * len(kernel), node.integers("pads", None, [0] * 2 * len(kernel))
+    axes = [
+        FoldedAxis(*each)
+        for each in zip(
+            extents,
+            kernel,
+            node.integers("strides", None, ones),
+            node.integers("dilations", None, ones),
+            pads[: len(kernel)],
+            pads[len(kernel) :],
+            strict=True,
+        )
+    ]
+    batch, channels = node[0].shape[0], node[0].shape[1] // prod(kernel)
+    windows = reshape(node[0], windows_shape(batch, channels, axes))
+    return [described(f"def fold(data):\n    return {folded(batch, channels, axes)}", windows)]
 
 
 def affine_grid(node: OnnxNode) -> Sequence[OnnxOperand]:
@@ -304,4 +373,5 @@ ADAPTERS: Mapping[str, Adapter] = {
     "Upsample": upsampled,
     "GridSample": grid_sampled,
     "AffineGrid": affine_grid,
+    "Col2Im": columns_to_image,
 }

@@ -101,16 +101,24 @@ def padded(node: OnnxNode) -> Sequence[OnnxOperand]:
     for place, axis in enumerate(axes):
         pairs[axis] = (width[place], width[place + len(axes)])
     value = float(node.value(2).reshape(())) if node.has(2) else node.number("value", 0.0)
+    for axis, pair in enumerate(pairs):
+        if min(pair) < 0:
+            data = cut(data, axis, [max(-count, 0) for count in pair])
+            pairs[axis] = (max(pair[0], 0), max(pair[1], 0))
     flat = [count for pair in pairs for count in pair]
     if not any(flat):
         return [data]
-    if min(flat) < 0:
-        raise UnsupportedNodeError("Pad with negative pads")
     if mode == "wrap":
         return [wrapped(data, pairs)]
     if not np.isfinite(value):
         return [surrounded_by(data, pairs, str(value))]
     return [apply("Pad", data, mode=mode, pad_width=flat, constant_value=value)]
+
+
+def cut(data: OnnxOperand, axis: int, less: Sequence[int]) -> OnnxOperand:
+    """Return a tensor without elements at both ends of a dimension."""
+    before, after = less
+    return apply("slice_axis", data, axis=axis, begin=before, end=data.shape[axis] - after)
 
 
 def surrounded_by(data: OnnxOperand, pairs: Sequence[tuple[int, int]], value: str) -> OnnxOperand:
@@ -147,7 +155,8 @@ def tile(node: OnnxNode) -> Sequence[OnnxOperand]:
 
 
 def expand(node: OnnxNode) -> Sequence[OnnxOperand]:
-    return [stretched(node[0], broadcast(node[0].shape, node.integers("shape", 1)))]
+    shape = broadcast(node[0].shape, node.integers("shape", 1))
+    return [constant(np.zeros(shape), node[0].dtype) if 0 in shape else stretched(node[0], shape)]
 
 
 def depth_to_space(node: OnnxNode) -> Sequence[OnnxOperand]:
@@ -193,6 +202,8 @@ def cumulative(node: OnnxNode) -> Sequence[OnnxOperand]:
     end.
     """
     data = node[0]
+    if not data.ndim:
+        raise UnsupportedNodeError(f"{node.kind} of a tensor without dimensions")
     axis = int(node.value(1).reshape(())) % data.ndim
     variables = [f"i{d}" for d in range(data.ndim)]
     at = [*variables[:axis], "k", *variables[axis + 1 :]]

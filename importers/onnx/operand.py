@@ -137,6 +137,7 @@ class Constants(Scope):
         self._made: set[Node] = set()
         self._values: dict[str, Array] = {}
         self._symbols: dict[OnnxOperand, Symbol] = {}
+        self._states: dict[tuple[OnnxOperand, ...], tuple[OnnxOperand, ...]] = {}
 
     def symbol(self, operand: OnnxOperand) -> Symbol:
         """Return the symbol of an operand. A value becomes a variable when it is first read."""
@@ -151,6 +152,18 @@ class Constants(Scope):
             self._symbols[operand] = variable(name, operand.held, attr=settings)
             self._values[name] = floats(operand.array, operand.name).reshape(operand.held)
         return self._symbols[operand]
+
+    def states(
+        self, parameters: Sequence[OnnxOperand], values: Sequence[OnnxOperand]
+    ) -> Sequence[OnnxOperand]:
+        """Return variables that an operator with these parameters updates, which begin with these values.
+
+        Files hold equal values once, so what else reads such a value must not see the updates.
+        """
+        return self._states.setdefault(
+            (*parameters, *values),
+            tuple(dataclasses.replace(each, symbol=None) for each in values),
+        )
 
     def inferred(self, operator: Operator, attributes: Attributes, given: Mapping[str, Shape]) -> Any:
         """Return the shapes of an operator's outputs, inferred once for equal inputs."""

@@ -96,13 +96,17 @@ def _scattered(
     new: str,
     operands: Sequence[OnnxOperand],
 ) -> OnnxOperand:
-    """Return data in which updates, found by a condition, replace elements or are reduced with them."""
+    """Return data in which updates, found by a condition, replace elements or are reduced with them.
+
+    An element that is written several times has the mean of what is written.
+    """
     data, mode = operands[0], node.text("reduction", "none")
     own = f"a[{', '.join(variables)}]"
     total = f"Sum(lambda {bound}: where({hit}, {new}, 0))"
     match mode:
         case "none":
-            body = f"where(Sum(lambda {bound}: where({hit}, 1, 0)) > 0, {total}, {own})"
+            hits = f"Sum(lambda {bound}: where({hit}, 1, 0))"
+            body = f"where({hits} > 0, {total} / maximum({hits}, 1), {own})"
         case "add":
             body = f"{own} + {total}"
         case "mul":

@@ -19,6 +19,13 @@ from .operand import Constants, OnnxOperand, UnsupportedNodeError, constant
 GATES = {"RNN": 1, "LSTM": 4, "GRU": 3}
 """The number of gates: of an LSTM input, output, forget and cell, of a GRU update, reset and hidden."""
 
+ACTIVATIONS = {
+    "RNN": (["tanh"], ["relu"]),
+    "LSTM": (["sigmoid", "tanh", "tanh"],),
+    "GRU": (["sigmoid", "tanh"],),
+}
+"""The functions of a direction that have descriptions, the usual ones first."""
+
 INPUTS = """
 def gates_of_inputs(x, w, b, *, way):
     product = lambda t, n, g, h: Sum(lambda k: x[t, n, k] * w[way, g, h, k])
@@ -31,7 +38,7 @@ def gates_of_states(s, r, b, *, way):
 """
 RNN = """
 def next_state(x, p, *, step):
-    return lambda n, h: tanh(x[step, n, 0, h] + p[n, 0, h])
+    return lambda n, h: {function}(x[step, n, 0, h] + p[n, 0, h])
 """
 CELL = """
 def next_cell(x, p, c, w, *, step, way):
@@ -72,9 +79,9 @@ def next_state(x, p, s, r, b, *, step, way):
 
 
 def recurrent(node: OnnxNode) -> Sequence[OnnxOperand]:
-    for name in ("activations", "activation_alpha", "activation_beta", "clip", "input_forget"):
-        if name in node.attributes:
-            raise UnsupportedNodeError(f"{node.kind} with {name}")
+    node.only(input_forget=0, activation_alpha=[], activation_beta=[])
+    if "clip" in node.attributes:
+        raise UnsupportedNodeError(f"{node.kind} with clip")
     if node.has(4) and (node.value(4) != node[0].shape[1 if node.integer("layout", 0) else 0]).any():
         raise UnsupportedNodeError(f"{node.kind} with sequence lengths")
     batch_first = bool(node.integer("layout", 0))
@@ -90,6 +97,19 @@ def recurrent(node: OnnxNode) -> Sequence[OnnxOperand]:
         every = [transposed(each, (1, 0, 2)) for each in every]
     steps = [_with_axis(each, axis) for each in every]
     return [joined(steps, axis), *lasts]
+
+
+def _activations(node: OnnxNode, ways: int) -> list[str]:
+    """Return the first function of each direction."""
+    usual = ACTIVATIONS[node.kind]
+    given = [
+        bytes(each).decode("utf-8", "replace").lower() for each in node.attributes.get("activations", ())
+    ]
+    count = len(usual[0])
+    parts = [given[way * count : (way + 1) * count] for way in range(ways)] if given else [usual[0]] * ways
+    if len(given) not in (0, ways * count) or any(part not in usual for part in parts):
+        raise UnsupportedNodeError(f"{node.kind} with activations {', '.join(given)}")
+    return [part[0] for part in parts]
 
 
 def _stacked(ways: Sequence[OnnxOperand]) -> OnnxOperand:
@@ -114,6 +134,7 @@ class _Layer:
         self.biases = reshape(bias, (ways, 2, gates, hidden))
         self.peepholes = reshape(node[7], (ways, 3, hidden)) if node.has(7) else None
         self.held = (data.shape[1], hidden)
+        self.functions = _activations(node, ways)
 
     def run(self, way: int, back: bool) -> tuple[list[OnnxOperand], list[OnnxOperand]]:
         """Return the state after every step of the data, and what is left at the end."""
@@ -140,7 +161,7 @@ class _Layer:
         """Return the next state and cell."""
         at = (inputs, products)
         if self.node.kind == "RNN":
-            return self.tied(RNN, way, *at, step=step), None
+            return self.tied(RNN.format(function=self.functions[way]), way, *at, step=step), None
         if cell is not None and self.peepholes is not None:
             cell = self.tied(CELL, way, *at, cell, self.peepholes, step=step, way=way)
             return self.tied(LSTM, way, *at, cell, self.peepholes, step=step, way=way), cell

@@ -21,7 +21,7 @@ REDUCTIONS = {
     "ReduceMin": "min",
     "ReduceL2": "norm",
 }
-BEFORE = {"ReduceL1": "abs", "ReduceSumSquare": "square", "ReduceLogSumExp": "exp"}
+BEFORE = {"ReduceL1": "abs", "ReduceSumSquare": "square"}
 """The function of elements that each node sums."""
 
 ATTENTION = frozenset(
@@ -30,31 +30,43 @@ ATTENTION = frozenset(
 """The attributes of Attention that are read."""
 
 
-def reduced(name: str, node: OnnxNode, data: OnnxOperand) -> OnnxOperand:
-    """Reduce along the dimensions that the node names, or along all."""
+def reduced(name: str, node: OnnxNode, data: OnnxOperand, keepdims: int | None = None) -> OnnxOperand:
+    """Reduce along the dimensions that the node names, or along all; `keepdims` replaces the node's."""
     axes = node.integers("axes", 1)
-    if not axes and node.integer("noop_with_empty_axes", 0):
-        return data
-    if not data.ndim:
+    if not data.ndim or _reduces_nothing(node):
         return data
     if any(not -data.ndim <= axis < data.ndim for axis in axes):
         raise UnsupportedNodeError(f"axes {axes} of a tensor of {data.ndim} dimensions")
     gone = {axis % data.ndim for axis in axes} or set(range(data.ndim))
-    if node.integer("keepdims", 1):
+    if node.integer("keepdims", 1) if keepdims is None else keepdims:
         return apply(name, data, axis=axes, keepdims=True)
     left = tuple(extent for axis, extent in enumerate(data.shape) if axis not in gone)
     return reshape(apply(name, data, axis=axes), left)
 
 
+def _reduces_nothing(node: OnnxNode) -> bool:
+    return not node.integers("axes", 1) and bool(node.integer("noop_with_empty_axes", 0))
+
+
 def reduction(node: OnnxNode) -> Sequence[OnnxOperand]:
     if node.kind in REDUCTIONS:
-        empty = not node.integers("axes", 1) and node.integer("noop_with_empty_axes", 0)
-        if node.kind == "ReduceL2" and (empty or not node[0].ndim):
+        if node.kind == "ReduceL2" and (_reduces_nothing(node) or not node[0].ndim):
             return [apply("abs", node[0])]
         return [reduced(REDUCTIONS[node.kind], node, node[0])]
     data = apply(BEFORE[node.kind], node[0]) if node.kind in BEFORE else node[0]
     total = reduced("sum", node, data)
     return [shaped(apply("log", total), total.shape) if "Log" in node.kind else total]
+
+
+def log_sum_exp(node: OnnxNode) -> Sequence[OnnxOperand]:
+    """Exponentials are of numbers below their maximum, so that none of them is infinite."""
+    data = node[0]
+    if not data.ndim or _reduces_nothing(node):
+        return [data]
+    most = elementwise("steady", "where(abs({0}) < inf, {0}, 0)", reduced("max", node, data, keepdims=1))
+    most = apply("BlockGrad", most)
+    total = reduced("sum", node, apply("exp", binary(SUB, data, most)))
+    return [binary(ADD, shaped(apply("log", total), total.shape), reshape(most, total.shape))]
 
 
 def extreme(node: OnnxNode) -> Sequence[OnnxOperand]:
@@ -262,6 +274,7 @@ def _heads(data: OnnxOperand, heads: int) -> OnnxOperand:
 
 ADAPTERS: Mapping[str, Adapter] = {
     **dict.fromkeys((*REDUCTIONS, *BEFORE, "ReduceLogSum"), reduction),
+    "ReduceLogSumExp": log_sum_exp,
     "ArgMax": extreme,
     "ArgMin": extreme,
     "TopK": top,

@@ -1,4 +1,7 @@
-"""ONNX's Resize: an index with a floor quotient for each dimension, which regions follow from."""
+"""ONNX's Resize: an index with a floor quotient for each dimension, which regions follow from.
+
+Other settings, such as cubic interpolation, are products with a matrix of weights (`resizing_weights`).
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,11 @@ from typing import NamedTuple
 
 from .compose import described
 from .node import Adapter, OnnxNode
-from .operand import OnnxOperand, UnsupportedNodeError
+from .operand import OnnxOperand, UnsupportedNodeError, constant
+from .resizing_weights import ResizedAxis, weights_of
 
 MOST_DENOMINATOR = 1 << 12
-"""A scale is a fraction with at most this denominator."""
+"""A scale that an index says is a fraction with at most this denominator."""
 
 
 class SampleLine(NamedTuple):
@@ -33,44 +37,61 @@ class SampleLine(NamedTuple):
 
 def resized(node: OnnxNode) -> Sequence[OnnxOperand]:
     """Resize every dimension whose extent changes, one after the other."""
-    for name in ("antialias", "exclude_outside"):
-        if node.integer(name, 0):
-            raise UnsupportedNodeError(f"Resize with {name}")
-    node.only(keep_aspect_ratio_policy=b"stretch")
-    mode = node.text("mode", "nearest")
-    if mode not in ("nearest", "linear"):
-        raise UnsupportedNodeError(f"Resize with mode {mode}")
     data = node[0]
     axes = [axis % data.ndim for axis in node.integers("axes", None, range(data.ndim))]
-    for axis, (extent, scale) in zip(axes, _targets(node, axes), strict=True):
-        if extent != data.shape[axis] or scale != 1:
-            data = _along(node, data, axis, extent, scale, mode)
+    for number, (axis, (extent, scale)) in enumerate(zip(axes, _targets(node, axes), strict=True)):
+        roi = (0.0, 1.0)
+        if _crops(node):
+            starts, ends = node.value(1).reshape(2, -1).tolist()
+            roi = starts[number], ends[number]
+        if extent < 1:
+            raise UnsupportedNodeError("tensor without elements")
+        if extent != data.shape[axis] or scale != 1 or roi != (0, 1):
+            data = _along(node, data, axis, ResizedAxis(data.shape[axis], extent, float(scale), roi), scale)
     return [data]
+
+
+def _crops(node: OnnxNode) -> bool:
+    return node.text("coordinate_transformation_mode", "") == "tf_crop_and_resize"
 
 
 def _targets(node: OnnxNode, axes: Sequence[int]) -> list[tuple[int, Fraction]]:
     """Return the extent that each dimension gets, and the scale."""
     shape = [node[0].shape[axis] for axis in axes]
     scales, sizes = (1, None) if node.opset < 11 else (2, 3)
-    if sizes is not None and node.has(sizes) and node[sizes].size:
-        wanted = node.integers("sizes", sizes)
-        return [(size, Fraction(size, extent)) for size, extent in zip(wanted, shape, strict=True)]
-    found = []
-    for extent, given in zip(shape, node.value(scales).tolist(), strict=True):
-        scale = Fraction(given).limit_denominator(MOST_DENOMINATOR)
-        if abs(float(scale) - given) > 1e-6 * given or scale <= 0:
-            raise UnsupportedNodeError(f"Resize by {given}, which is not a simple fraction")
-        found.append((int(extent * scale), scale))
-    return found
+    if sizes is None or not node.has(sizes) or not node[sizes].size:
+        factors = [_simple(given) for given in node.value(scales).tolist()]
+        return [(int(extent * scale), scale) for extent, scale in zip(shape, factors, strict=True)]
+    wanted = node.integers("sizes", sizes)
+    factors = [Fraction(size, extent) for size, extent in zip(wanted, shape, strict=True)]
+    match node.text("keep_aspect_ratio_policy", "stretch"):
+        case "stretch":
+            return list(zip(wanted, factors, strict=True))
+        case "not_larger":
+            scale = min(factors)
+        case "not_smaller":
+            scale = max(factors)
+        case other:
+            raise UnsupportedNodeError(f"Resize with keep_aspect_ratio_policy {other}")
+    return [(int(extent * scale + Fraction(1, 2)), scale) for extent in shape]
+
+
+def _simple(given: float) -> Fraction:
+    """Return a scale as the simple fraction that was rounded to it, if there is one."""
+    if not 0 < given < float("inf"):
+        raise UnsupportedNodeError(f"Resize by {given}")
+    simple = Fraction(given).limit_denominator(MOST_DENOMINATOR)
+    return simple if abs(float(simple) - given) <= 1e-6 * given else Fraction(given)
 
 
 def _along(
-    node: OnnxNode, data: OnnxOperand, axis: int, extent: int, scale: Fraction, mode: str
+    node: OnnxNode, data: OnnxOperand, axis: int, resized: ResizedAxis, scale: Fraction
 ) -> OnnxOperand:
-    """Resize one dimension."""
-    if extent < 1:
-        raise UnsupportedNodeError("tensor without elements")
-    line = _line(node, data.shape[axis], extent, scale)
+    """Resize one dimension: by an index that says where an element lies, if there is one, or by weights."""
+    mode = node.text("mode", "nearest")
+    line = _line(node, resized, scale)
+    if line is None or mode not in ("nearest", "linear") or node.integer("antialias", 0):
+        return _weighted(node, data, axis, resized)
     if mode == "nearest":
         body = _read(data, axis, _nearest(node, line))
     else:
@@ -78,8 +99,22 @@ def _along(
         share = f"((({line.text()}) % {line.divisor}) / {line.divisor})"
         low, high = _read(data, axis, place), _read(data, axis, f"{place} + 1")
         body = f"{low} * (1 - {share}) + {high} * {share}"
-    variables = [f"i={extent}" if d == axis else f"n{d}" for d in range(data.ndim)]
+    variables = [f"i={resized.after}" if d == axis else f"n{d}" for d in range(data.ndim)]
     return described(f"def resize(a):\n    return lambda {', '.join(variables)}: {body}", data)
+
+
+def _weighted(node: OnnxNode, data: OnnxOperand, axis: int, resized: ResizedAxis) -> OnnxOperand:
+    """Resize one dimension by a matrix of weights."""
+    weights, added = weights_of(node, resized)
+    names = [f"n{d}" for d in range(data.ndim)]
+    result = ["i" if d == axis else name for d, name in enumerate(names)]
+    operands = [data, constant(weights)]
+    body = f"Sum(lambda {names[axis]}: a[{', '.join(names)}] * weights[i, {names[axis]}])"
+    if added.any():
+        operands.append(constant(added))
+        body += " + added[i]"
+    inputs = ", ".join(("a", "weights", "added")[: len(operands)])
+    return described(f"def resize({inputs}):\n    return lambda {', '.join(result)}: {body}", *operands)
 
 
 def _read(data: OnnxOperand, axis: int, place: str) -> str:
@@ -88,23 +123,25 @@ def _read(data: OnnxOperand, axis: int, place: str) -> str:
     return f"a[{', '.join(inside if d == axis else f'n{d}' for d in range(data.ndim))}]"
 
 
-def _line(node: OnnxNode, before: int, after: int, scale: Fraction) -> SampleLine:
-    """Return where an output index lies in the input."""
+def _line(node: OnnxNode, axis: ResizedAxis, scale: Fraction) -> SampleLine | None:
+    """Return where an output index lies in the input; None if no simple fraction says it."""
     up, down = scale.numerator, scale.denominator
+    if down > MOST_DENOMINATOR:
+        return None
     default = "half_pixel" if node.opset >= 11 else "asymmetric"
     match node.text("coordinate_transformation_mode", default):
-        case "pytorch_half_pixel" if after == 1:
+        case "pytorch_half_pixel" if axis.after == 1:
             return SampleLine(0, 0, 1)
         case "half_pixel" | "pytorch_half_pixel":
             return SampleLine(2 * down, down - up, 2 * up)
         case "asymmetric":
             return SampleLine(down, 0, up)
         case "align_corners":
-            steps = before * scale - 1
-            ratio = (before - 1) / steps if after > 1 else Fraction(0)
+            steps = axis.before * scale - 1
+            ratio = (axis.before - 1) / steps if axis.after > 1 else Fraction(0)
             return SampleLine(ratio.numerator, 0, ratio.denominator)
-        case other:
-            raise UnsupportedNodeError(f"Resize with coordinate_transformation_mode {other}")
+        case _:
+            return None
 
 
 def _nearest(node: OnnxNode, line: SampleLine) -> str:

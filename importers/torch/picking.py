@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...analyzer.indices.region import Shape
+from ..grid_sampling import GridSampling, Interpolation, Outside
 from .call import AtenCall, TensorValue, UnsupportedCallError, at, bound, elementwise, stretched, variables
 from .converter import Converter
 from .moves import selected
@@ -138,52 +139,13 @@ def one_hot(call: AtenCall) -> TensorValue:
     return call.described({"data": data}, text)
 
 
-BILINEAR, NEAREST = range(2)
-ZEROS, BORDER = range(2)
-NEAR = "2 * floor({0} / 2 + 0.25) + where({0} - 2 * floor({0} / 2 + 0.25) > 0.5, 1, 0)"
-"""The nearest whole number, from halves the even one."""
-
-
 def sample_grid(call: AtenCall) -> TensorValue:
-    """Read an image at places between its pixels: the nearest pixel, or the mean of four by distance."""
+    """Read an image at places between its pixels."""
     data, grid = call.tensor("input"), call.tensor("grid")
-    mode, padding = call.get("interpolation_mode", BILINEAR), call.get("padding_mode", ZEROS)
-    if data.rank != 4 or mode not in (BILINEAR, NEAREST) or padding not in (ZEROS, BORDER):
-        raise UnsupportedCallError(f"{call.target} of volumes, by cubics or with reflection")
-    corners = call.get("align_corners", False)
-    binders = bound(["n", "i", "j"], (data.shape[0], *grid.shape[1:3]))
-    stages, places = [], []
-    for number, (name, extent) in enumerate((("x", data.shape[3]), ("y", data.shape[2]))):
-        unit = f"(grid[n, i, j, {number}] + 1)"
-        line = f"{unit} * {(extent - 1) / 2}" if corners else f"{unit} * {extent / 2} - 0.5"
-        if padding == BORDER:  # at the border there is no gradient
-            line = f"where({line} <= 0, 0, where({line} >= {extent - 1}, {extent - 1}, {line}))"
-        place = f"{name}[n, i, j]"
-        stages.append(f"{name} = lambda {binders}: {line}")
-        stages.append(
-            f"low_{name} = lambda {binders}: {NEAR if mode == NEAREST else 'floor({0})'}".format(place)
-        )
-        places.append(_neighbours(place, f"low_{place}", extent, mode == BILINEAR))
-    columns, rows = places
-    terms = [
-        f"where({row_in} and {column_in}, data[n, c, {row}, {column}], 0) * {row_weight} * {column_weight}"
-        for row, row_in, row_weight in rows
-        for column, column_in, column_weight in columns
-    ]
-    shape = (*data.shape[:2], *grid.shape[1:3])
-    text = f"lambda {bound(['n', 'c', 'i', 'j'], shape)}: {' + '.join(terms)}"
-    return call.described({"data": data, "grid": grid}, text, stages=stages)
-
-
-def _neighbours(place: str, low: str, extent: int, between: bool) -> list[tuple[str, str, str]]:
-    """Return the pixels next to a place along a dimension, whether each is in the image, and its weight."""
-    found = [(low, "1")]
-    if between:
-        found = [(low, f"({low} + 1 - {place})"), (f"({low} + 1)", f"({place} - {low})")]
-    return [
-        (f"minimum(maximum({pixel}, 0), {extent - 1})", f"{pixel} >= 0 and {pixel} < {extent}", weight)
-        for pixel, weight in found
-    ]
+    interpolation = tuple(Interpolation)[call.get("interpolation_mode", 0)]
+    outside = tuple(Outside)[call.get("padding_mode", 0)]
+    sampling = GridSampling(data.shape, grid.shape, interpolation, outside, call.get("align_corners", False))
+    return call.described({"data": data, "grid": grid}, sampling.result, stages=list(sampling.stages()))
 
 
 CONVERTERS: Mapping[str, Converter] = {
@@ -194,4 +156,5 @@ CONVERTERS: Mapping[str, Converter] = {
     "one_hot": one_hot,
     "grid_sampler": sample_grid,
     "grid_sampler_2d": sample_grid,
+    "grid_sampler_3d": sample_grid,
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import prod
 
+from ..folded_columns import FoldedAxis, folded, windows_shape
 from .call import AtenCall, TensorValue, at, bound, variables
 from .converter import Converter
 from .installed import installed
@@ -168,26 +169,14 @@ def unfold_columns(call: AtenCall) -> TensorValue:
 
 
 def fold_columns(call: AtenCall) -> TensorValue:
-    """Add columns up to an image: each pixel is the sum of what all windows have of it."""
+    """Add columns up to an image."""
     data = batched(call, call.tensor("self"), 1)
-    kernel, stride = call.get("kernel_size"), call.get("stride")
-    dilation, padding = call.get("dilation"), call.get("padding")
-    space = call.get("output_size")
-    channels = data.shape[1] // prod(kernel)
-    counts = [
-        (extent + 2 * p - d * (k - 1) - 1) // s + 1
-        for extent, p, d, k, s in zip(space, padding, dilation, kernel, stride, strict=True)
-    ]
-    windows = viewed(call, data, (data.shape[0], channels, *kernel, *counts), step="windows")
-    pixels, inner = variables(2, "x"), variables(2, "k")
-    starts = [f"({x} + {p} - {k} * {d})" for x, p, k, d in zip(pixels, padding, inner, dilation, strict=True)]
-    places = [f"{start} // {s}" for start, s in zip(starts, stride, strict=True)]
-    hits = [f"{start} % {s} == 0" for start, s in zip(starts, stride, strict=True) if s > 1]
-    item = f"pad({at('data', ['n', 'c', *inner, *places])}, 0)"
-    item = f"where({' and '.join(hits)}, {item}, 0)" if hits else item
-    shape = (data.shape[0], channels, *space)
-    text = f"lambda {bound(['n', 'c', *pixels], shape)}: Sum(lambda {bound(inner, kernel)}: {item})"
-    return unbatched(call, call.described({"data": windows}, text, shape=shape))
+    settings = (call.get(name) for name in ("output_size", "kernel_size", "stride", "dilation", "padding"))
+    axes = [FoldedAxis(*each, each[-1]) for each in zip(*settings, strict=True)]
+    batch, channels = data.shape[0], data.shape[1] // prod(axis.kernel for axis in axes)
+    windows = viewed(call, data, windows_shape(batch, channels, axes), step="windows")
+    shape = (batch, channels, *(axis.extent for axis in axes))
+    return unbatched(call, call.described({"data": windows}, folded(batch, channels, axes), shape=shape))
 
 
 CONVERTERS: Mapping[str, Converter] = {

@@ -1,4 +1,4 @@
-"""Compute a symbol's outputs on arrays, operator by operator."""
+"""Compute a symbol's outputs on arrays, operator by operator; read the values of node tests."""
 
 from __future__ import annotations
 
@@ -11,6 +11,14 @@ import numpy.typing as npt
 from tofu.dataflow.symbol import Symbol
 
 Array = npt.NDArray[Any]
+FLOATS = (np.float16, np.float32, np.float64)
+
+
+def array_of(value: Any) -> Array:
+    """Return a value of ONNX's node tests as an array."""
+    from onnx import TensorProto, numpy_helper
+
+    return numpy_helper.to_array(value) if isinstance(value, TensorProto) else np.asarray(value)
 
 
 def evaluate(symbol: Symbol, values: Mapping[str, Array]) -> list[Array]:
