@@ -26,7 +26,7 @@ class Interpolation(Enum):
 
 
 class Outside(Enum):
-    """What lies outside of the image."""
+    """Which values an image has beyond its borders."""
 
     ZEROS = "zeros"
     BORDER = "border"
@@ -54,7 +54,7 @@ class GridSampling:
     """Which pixels count at a place."""
 
     outside: Outside
-    """What lies outside of the image."""
+    """Its values beyond its borders."""
 
     corners: bool
     """Whether -1 and 1 are the middles of the outermost pixels."""

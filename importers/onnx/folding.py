@@ -132,11 +132,12 @@ def _one_hot(node: OnnxNode, places: Array, depth: Array, values: Array) -> Arra
     _check(places.size * count)
     hot = np.expand_dims(np.where(places < 0, places + count, places), axis := node.integer("axis", -1))
     numbers = np.arange(count).reshape([-1 if d == axis % hot.ndim else 1 for d in range(hot.ndim)])
-    return np.where(hot == numbers, values[1], values[0])
+    return np.asarray(np.where(hot == numbers, values[1], values[0]))
 
 
 def _gather_vectors(node: OnnxNode, data: Array, places: Array) -> Array:
     first = node.integer("batch_dims", 0)
+    _check(prod(places.shape[:-1]) * prod(data.shape[first + places.shape[-1] :]))
     batches = zip(
         data.reshape(-1, *data.shape[first:]), places.reshape(-1, *places.shape[first:]), strict=True
     )

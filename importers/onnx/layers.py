@@ -317,8 +317,11 @@ def grid_sampled(node: OnnxNode) -> Sequence[OnnxOperand]:
         raise UnsupportedNodeError(f"GridSample with mode {mode}")
     if outside is None:
         raise UnsupportedNodeError(f"GridSample with padding_mode {padding}")
+    image, grid = node[0].shape, node[1].shape
+    if len(image) not in (4, 5) or len(grid) != len(image) or grid[-1] != len(image) - 2:
+        raise UnsupportedNodeError(f"GridSample of {image} by {grid}")
     corners = bool(node.integer("align_corners", 0))
-    sampling = GridSampling(node[0].shape, node[1].shape, interpolation, outside, corners)
+    sampling = GridSampling(image, grid, interpolation, outside, corners)
     lines = "\n    ".join(("def sample(data, grid):", *sampling.stages(), f"return {sampling.result}"))
     return [described(lines, node[0], node[1])]
 
@@ -327,18 +330,9 @@ def columns_to_image(node: OnnxNode) -> Sequence[OnnxOperand]:
     """Add columns up to an image."""
     extents, kernel = node.integers("image_shape", 1), node.integers("block_shape", 2)
     ones, pads = [1] * len(kernel), node.integers("pads", None, [0] * 2 * len(kernel))
-    axes = [
-        FoldedAxis(*each)
-        for each in zip(
-            extents,
-            kernel,
-            node.integers("strides", None, ones),
-            node.integers("dilations", None, ones),
-            pads[: len(kernel)],
-            pads[len(kernel) :],
-            strict=True,
-        )
-    ]
+    strides, dilations = node.integers("strides", None, ones), node.integers("dilations", None, ones)
+    before, after = pads[: len(kernel)], pads[len(kernel) :]
+    axes = list(map(FoldedAxis, extents, kernel, strides, dilations, before, after))
     batch, channels = node[0].shape[0], node[0].shape[1] // prod(kernel)
     windows = reshape(node[0], windows_shape(batch, channels, axes))
     return [described(f"def fold(data):\n    return {folded(batch, channels, axes)}", windows)]

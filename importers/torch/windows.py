@@ -171,8 +171,8 @@ def unfold_columns(call: AtenCall) -> TensorValue:
 def fold_columns(call: AtenCall) -> TensorValue:
     """Add columns up to an image."""
     data = batched(call, call.tensor("self"), 1)
-    settings = (call.get(name) for name in ("output_size", "kernel_size", "stride", "dilation", "padding"))
-    axes = [FoldedAxis(*each, each[-1]) for each in zip(*settings, strict=True)]
+    names = ("output_size", "kernel_size", "stride", "dilation", "padding", "padding")
+    axes = list(map(FoldedAxis, *(call.get(name) for name in names)))
     batch, channels = data.shape[0], data.shape[1] // prod(axis.kernel for axis in axes)
     windows = viewed(call, data, windows_shape(batch, channels, axes), step="windows")
     shape = (batch, channels, *(axis.extent for axis in axes))

@@ -23,9 +23,10 @@ def _cases() -> dict[str, Any]:
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         found = collect_testcases(None)
+    cases: list[Any] = list(found)
     return {
         case.name: case
-        for case in found
+        for case in cases
         if len(case.model.graph.node) == 1
         and case.model.graph.node[0].op_type in FOLDS
         and not any(value is None or isinstance(value, list | dict) for value in _values(case))
