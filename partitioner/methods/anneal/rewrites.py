@@ -4,6 +4,7 @@
     list     they run in the order of a list schedule (`scheduled_orders`), which takes longer to find
     hops     partial results are summed in groups first, and readers keep copies that groups share out
              (`several_hops`), if the space has copies
+    roots    small sums are held by one worker each (`rooted_sums`)
 
 A move is kept if the plan fits the memory and an iteration takes less time. Implemented in: `Rewrites.best`,
 `Rewrites.scheduled`.
@@ -18,10 +19,12 @@ from ....dataflow.graph import Graph
 from ....simulator.simulation import Simulation
 from ....simulator.times import NANOSECONDS, TaskTimes
 from ...plans.plan import Plan
+from ...plans.recounted import recounted
 from ...plans.simulation import Simulations
 from ..several_hops import in_several_hops
 from ..simulated import SimulatedSearch
 from .orders import orders
+from .rooted_sums import with_rooted_sums
 from .scheduled_orders import scheduled_orders
 
 Orders = Callable[[Graph, Simulation], Iterable[tuple[str, ...]]]
@@ -59,7 +62,8 @@ class Rewrites:
         found = self._reordered(found, orders)
         if self._asked.space.keep:
             found = self._reordered(self._hopped(found), orders)
-        return found
+        rooted = self._rooted(found)
+        return found if rooted is found else self._reordered(rooted, orders)
 
     def scheduled(self, found: Timed) -> Timed:
         """Return the plan in the order of a list schedule if that is faster, else as it is."""
@@ -74,6 +78,11 @@ class Rewrites:
         graph, machine = self._asked.graph, self._asked.machine
         made = in_several_hops(graph, found.plan, machine, lambda plan: self.nanoseconds(plan) / NANOSECONDS)
         return self._faster(found, made)
+
+    def _rooted(self, found: Timed) -> Timed:
+        graph = self._asked.graph
+        made = with_rooted_sums(graph, found.plan, self._asked.machine)
+        return self._faster(found, recounted(graph, made))
 
     def _faster(self, found: Timed, plan: Plan) -> Timed:
         """Return a plan if it is faster and fits, else the one that was found before."""

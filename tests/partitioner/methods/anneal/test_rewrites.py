@@ -113,7 +113,9 @@ def test_transfers_go_in_hops_if_plans_may_keep_copies() -> None:
     assert after.plan.layouts != before.plan.layouts
     tofu.verify(graph, after.plan)
     _, without = rewritten(graph, "2x-p100-node", "data-parallel", 8, keep=False)
-    assert without.plan.layouts == before.plan.layouts
+    assert not without.plan.copies
+    vias = ({layout.via for layout in each.plan.layouts.values()} for each in (without, before))
+    assert set.issubset(*vias)
     assert after.nanoseconds < without.nanoseconds
 
 
