@@ -18,7 +18,7 @@ from ..analyzer.indices.region import Shape
 
 
 class Interpolation(Enum):
-    """Which pixels count at a place, as their distances from the pixel before it."""
+    """Which pixels count at a place, as their distances from the pixel before it, in PyTorch's order."""
 
     LINEAR = (0, 1)
     NEAREST = (0,)
@@ -26,7 +26,7 @@ class Interpolation(Enum):
 
 
 class Outside(Enum):
-    """Which values an image has beyond its borders."""
+    """Which values an image has beyond its borders, in PyTorch's order."""
 
     ZEROS = "zeros"
     BORDER = "border"
