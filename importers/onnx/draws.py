@@ -7,12 +7,15 @@ from collections.abc import Mapping, Sequence
 from ...analyzer.indices.region import Shape
 from .compose import apply, elementwise, shaped
 from .node import Adapter, OnnxNode
-from .operand import OnnxOperand
+from .operand import OnnxOperand, UnsupportedNodeError
 
 
 def _shape(node: OnnxNode) -> Shape:
     """Return the shape of the input, or that of the attribute."""
-    return node[0].shape if node.has(0) else node.integers("shape", None)
+    shape = node[0].shape if node.has(0) else node.integers("shape", None)
+    if min(shape, default=1) < 1:
+        raise UnsupportedNodeError("tensor without elements")
+    return shape
 
 
 def uniform(node: OnnxNode) -> Sequence[OnnxOperand]:

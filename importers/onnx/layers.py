@@ -318,7 +318,11 @@ def grid_sampled(node: OnnxNode) -> Sequence[OnnxOperand]:
     if outside is None:
         raise UnsupportedNodeError(f"GridSample with padding_mode {padding}")
     image, grid = node[0].shape, node[1].shape
-    if len(image) not in (4, 5) or len(grid) != len(image) or grid[-1] != len(image) - 2:
+    if (
+        len(image) not in (4, 5)
+        or len(grid) != len(image)
+        or (grid[0], grid[-1]) != (image[0], len(image) - 2)
+    ):
         raise UnsupportedNodeError(f"GridSample of {image} by {grid}")
     corners = bool(node.integer("align_corners", 0))
     sampling = GridSampling(image, grid, interpolation, outside, corners)

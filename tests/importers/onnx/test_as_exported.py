@@ -178,12 +178,19 @@ def test_weights_of_a_resize_have_a_limit() -> None:
         _computed(writer, resized, data=np.ones((1, 7)))
 
 
-@pytest.mark.parametrize("grid", [(1, 3, 3, 3), (1, 3, 3, 3, 2)])
+@pytest.mark.parametrize("grid", [(1, 3, 3, 3), (1, 3, 3, 3, 2), (2, 3, 3, 2)])
 def test_a_grid_fits_its_image(grid: tuple[int, ...]) -> None:
     writer = Writer()
     sampled = writer.node("GridSample", "data", "grid")
     with pytest.raises(OperatorError, match="GridSample of "):
         _computed(writer, sampled, data=np.ones((1, 2, 4, 4)), grid=np.zeros(grid))
+
+
+def test_random_numbers_have_elements() -> None:
+    writer = Writer()
+    drawn = writer.node("RandomNormal", shape=[2, 0])
+    with pytest.raises(OperatorError, match="tensor without elements"):
+        _computed(writer, writer.node("Add", drawn, "data"), data=np.ones(1))
 
 
 def test_gathered_constants_have_a_limit() -> None:
