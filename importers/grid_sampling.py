@@ -33,7 +33,7 @@ class Outside(Enum):
     REFLECTION = "reflection"
 
 
-NEAR = "2 * floor({0} / 2 + 0.25) + where({0} - 2 * floor({0} / 2 + 0.25) > 0.5, 1, 0)"
+NEAREST = "2 * floor({0} / 2 + 0.25) + where({0} - 2 * floor({0} / 2 + 0.25) > 0.5, 1, 0)"
 """The nearest whole number, from halves the even one."""
 
 STEEPNESS = -0.75
@@ -63,7 +63,7 @@ class GridSampling:
         """Yield the tensors that are computed first: for each dimension, places and pixels before them."""
         for axis in self._space:
             place = f"at{axis}{self._place}"
-            before = NEAR if self.interpolation is Interpolation.NEAREST else "floor({0})"
+            before = NEAREST if self.interpolation is Interpolation.NEAREST else "floor({0})"
             stages = {f"at{axis}": self._line(axis), f"low{axis}": before.format(place)}
             if self.interpolation is Interpolation.CUBIC:
                 low = f"low{axis}{self._place}"
@@ -109,11 +109,15 @@ class GridSampling:
         extent, column = self.image[2 + axis], len(self._space) - 1 - axis
         unit = f"(grid[{', '.join(['n', *self._variables, str(column)])}] + 1)"
         line = f"{unit} * {(extent - 1) / 2}" if self.corners else f"{unit} * {extent / 2} - 0.5"
-        if self.interpolation is Interpolation.CUBIC or self.outside is Outside.ZEROS:
+        if self.interpolation is Interpolation.CUBIC:
             return line
-        return (
-            self._reflected(line, axis) if self.outside is Outside.REFLECTION else self._clipped(line, axis)
-        )
+        match self.outside:
+            case Outside.ZEROS:
+                return line
+            case Outside.BORDER:
+                return self._clipped(line, axis)
+            case Outside.REFLECTION:
+                return self._reflected(line, axis)
 
     def _clipped(self, line: str, axis: int) -> str:
         """Move a coordinate into the image; at its border there is no gradient."""

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..grid_sampling import NEAREST
 from .compose import apply, broadcast, described, elementwise, scaled
 from .node import Adapter, OnnxNode
 from .operand import OnnxOperand, UnsupportedNodeError, constant
@@ -40,7 +41,7 @@ UNARY = {
 ACTIVATIONS = {"Softplus": "softrelu", "Softsign": "softsign"}
 TEXTS = {
     "Erf": "erf(x[*i])",
-    "Round": "2 * floor(x[*i] / 2 + 0.25) + where(x[*i] - 2 * floor(x[*i] / 2 + 0.25) > 0.5, 1, 0)",
+    "Round": NEAREST.format("x[*i]"),
 }
 """Functions that the library does not have. Round goes to the nearest whole number, from halves to even."""
 

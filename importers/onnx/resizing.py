@@ -12,7 +12,10 @@ from typing import NamedTuple
 from .compose import described
 from .node import Adapter, OnnxNode
 from .operand import OnnxOperand, UnsupportedNodeError, constant
-from .resizing_weights import ResizedAxis, weights_of
+from .resizing_weights import ResizedAxis, mode_of, rounding_of, transformation_of, weights_of
+
+WHOLE = (0.0, 1.0)
+"""All of a dimension."""
 
 MOST_DENOMINATOR = 1 << 12
 """A scale that an index says is a fraction with at most this denominator."""
@@ -39,20 +42,20 @@ def resized(node: OnnxNode) -> Sequence[OnnxOperand]:
     """Resize every dimension whose extent changes, one after the other."""
     data = node[0]
     axes = [axis % data.ndim for axis in node.integers("axes", None, range(data.ndim))]
-    for number, (axis, (extent, scale)) in enumerate(zip(axes, _targets(node, axes), strict=True)):
-        roi = (0.0, 1.0)
-        if _crops(node):
-            starts, ends = node.value(1).reshape(2, -1).tolist()
-            roi = starts[number], ends[number]
+    for axis, (extent, scale), roi in zip(axes, _targets(node, axes), _rois(node, axes), strict=True):
         if extent < 1:
             raise UnsupportedNodeError("tensor without elements")
-        if extent != data.shape[axis] or scale != 1 or roi != (0, 1):
-            data = _along(node, data, axis, ResizedAxis(data.shape[axis], extent, float(scale), roi), scale)
+        if extent != data.shape[axis] or scale != 1 or roi != WHOLE:
+            data = _along(node, data, axis, ResizedAxis(data.shape[axis], extent, scale, roi))
     return [data]
 
 
-def _crops(node: OnnxNode) -> bool:
-    return node.text("coordinate_transformation_mode", "") == "tf_crop_and_resize"
+def _rois(node: OnnxNode, axes: Sequence[int]) -> list[tuple[float, float]]:
+    """Return the part of each dimension that is read, from 0 to 1."""
+    if transformation_of(node) != "tf_crop_and_resize":
+        return [WHOLE] * len(axes)
+    starts, ends = node.value(1).reshape(2, -1).tolist()
+    return list(zip(starts, ends, strict=True))
 
 
 def _targets(node: OnnxNode, axes: Sequence[int]) -> list[tuple[int, Fraction]]:
@@ -84,12 +87,9 @@ def _simple(given: float) -> Fraction:
     return simple if abs(float(simple) - given) <= 1e-6 * given else Fraction(given)
 
 
-def _along(
-    node: OnnxNode, data: OnnxOperand, axis: int, resized: ResizedAxis, scale: Fraction
-) -> OnnxOperand:
+def _along(node: OnnxNode, data: OnnxOperand, axis: int, resized: ResizedAxis) -> OnnxOperand:
     """Resize one dimension: by an index that says where an element lies, if there is one, or by weights."""
-    mode = node.text("mode", "nearest")
-    line = _line(node, resized, scale)
+    mode, line = mode_of(node), _line(node, resized)
     if line is None or mode not in ("nearest", "linear") or node.integer("antialias", 0):
         return _weighted(node, data, axis, resized)
     if mode == "nearest":
@@ -123,13 +123,12 @@ def _read(data: OnnxOperand, axis: int, place: str) -> str:
     return f"a[{', '.join(inside if d == axis else f'n{d}' for d in range(data.ndim))}]"
 
 
-def _line(node: OnnxNode, axis: ResizedAxis, scale: Fraction) -> SampleLine | None:
+def _line(node: OnnxNode, axis: ResizedAxis) -> SampleLine | None:
     """Return where an output index lies in the input; None if no simple fraction says it."""
-    up, down = scale.numerator, scale.denominator
+    up, down = axis.scale.numerator, axis.scale.denominator
     if down > MOST_DENOMINATOR:
         return None
-    default = "half_pixel" if node.opset >= 11 else "asymmetric"
-    match node.text("coordinate_transformation_mode", default):
+    match transformation_of(node):
         case "pytorch_half_pixel" if axis.after == 1:
             return SampleLine(0, 0, 1)
         case "half_pixel" | "pytorch_half_pixel":
@@ -137,7 +136,7 @@ def _line(node: OnnxNode, axis: ResizedAxis, scale: Fraction) -> SampleLine | No
         case "asymmetric":
             return SampleLine(down, 0, up)
         case "align_corners":
-            steps = axis.before * scale - 1
+            steps = axis.before * axis.scale - 1
             ratio = (axis.before - 1) / steps if axis.after > 1 else Fraction(0)
             return SampleLine(ratio.numerator, 0, ratio.denominator)
         case _:
@@ -147,8 +146,7 @@ def _line(node: OnnxNode, axis: ResizedAxis, scale: Fraction) -> SampleLine | No
 def _nearest(node: OnnxNode, line: SampleLine) -> str:
     """Round a place to a whole number."""
     divisor = line.divisor
-    default = "round_prefer_floor" if node.opset >= 11 else "floor"
-    match node.text("nearest_mode", default):
+    match rounding_of(node):
         case "round_prefer_floor":
             return f"({line.text(divisor - 1, 2)}) // {2 * divisor}"
         case "round_prefer_ceil":

@@ -8,6 +8,7 @@ and a scale below one, distances shrink by the scale, so more elements count.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
@@ -30,11 +31,26 @@ class ResizedAxis:
     after: int
     """Its extent in the result."""
 
-    scale: float
+    scale: Fraction
     """By how much it grows."""
 
     roi: tuple[float, float]
     """The part of the input that `tf_crop_and_resize` reads, from 0 to 1."""
+
+
+def mode_of(node: OnnxNode) -> str:
+    """Return which elements count."""
+    return node.text("mode", "nearest")
+
+
+def transformation_of(node: OnnxNode) -> str:
+    """Return the rule by which an element of the result lies in the input."""
+    return node.text("coordinate_transformation_mode", "half_pixel" if node.opset >= 11 else "asymmetric")
+
+
+def rounding_of(node: OnnxNode) -> str:
+    """Return the rule by which the nearest element is found."""
+    return node.text("nearest_mode", "round_prefer_floor" if node.opset >= 11 else "floor")
 
 
 def weights_of(node: OnnxNode, axis: ResizedAxis) -> tuple[Array, Array]:
@@ -49,28 +65,21 @@ def weights_of(node: OnnxNode, axis: ResizedAxis) -> tuple[Array, Array]:
             f"{MOST_FOLDED:,} is the most"
         )
     places = _places(node, axis)
-    weights = _nearest(node, axis, places) if _mode(node) == "nearest" else _mixed(node, axis, places)
+    weights = _nearest(node, axis, places) if mode_of(node) == "nearest" else _mixed(node, axis, places)
     added = np.zeros(axis.after)
-    if _transformation(node) == "tf_crop_and_resize":
+    if transformation_of(node) == "tf_crop_and_resize":
         outside = (places < 0) | (places > axis.before - 1)
         weights[outside] = 0
         added[outside] = node.number("extrapolation_value", 0.0)
     return weights, added
 
 
-def _mode(node: OnnxNode) -> str:
-    return node.text("mode", "nearest")
-
-
-def _transformation(node: OnnxNode) -> str:
-    return node.text("coordinate_transformation_mode", "half_pixel" if node.opset >= 11 else "asymmetric")
-
-
 def _places(node: OnnxNode, axis: ResizedAxis) -> Array:
     """Return where each element of the result lies in the input."""
-    numbers, last, length = np.arange(axis.after), axis.before - 1, axis.before * axis.scale
-    middle: Array = (numbers + 0.5) / axis.scale - 0.5
-    match _transformation(node):
+    numbers, last, scale = np.arange(axis.after), axis.before - 1, float(axis.scale)
+    middle: Array = (numbers + 0.5) / scale - 0.5
+    length = axis.before * scale
+    match transformation_of(node):
         case "half_pixel":
             return middle
         case "pytorch_half_pixel":
@@ -78,7 +87,7 @@ def _places(node: OnnxNode, axis: ResizedAxis) -> Array:
         case "half_pixel_symmetric":
             return middle + axis.before / 2 * (1 - axis.after / length)
         case "asymmetric":
-            return numbers / axis.scale
+            return numbers / scale
         case "align_corners":
             return numbers * (last / (length - 1)) if axis.after > 1 else np.zeros(1)
         case "tf_crop_and_resize":
@@ -92,7 +101,7 @@ def _places(node: OnnxNode, axis: ResizedAxis) -> Array:
 
 def _nearest(node: OnnxNode, axis: ResizedAxis, places: Array) -> Array:
     """Return the weights of the nearest elements."""
-    match node.text("nearest_mode", "round_prefer_floor" if node.opset >= 11 else "floor"):
+    match rounding_of(node):
         case "round_prefer_floor":
             rounded = np.ceil(places - 0.5)
         case "round_prefer_ceil":
@@ -110,11 +119,10 @@ def _nearest(node: OnnxNode, axis: ResizedAxis, places: Array) -> Array:
 
 def _mixed(node: OnnxNode, axis: ResizedAxis, places: Array) -> Array:
     """Return the weights of all elements within reach; those outside of the input count for its ends."""
-    mode = _mode(node)
+    mode = mode_of(node)
     if mode not in REACH:
         raise UnsupportedNodeError(f"Resize with mode {mode}")
-    antialias = bool(node.integer("antialias", 0))
-    shrinking = min(axis.scale, 1.0) if antialias else 1.0
+    shrinking = min(float(axis.scale), 1.0) if node.integer("antialias", 0) else 1.0
     reach = int(np.ceil(REACH[mode] / shrinking))
     numbers = np.floor(places).astype(int)[:, None] + np.arange(1 - reach, reach + 1)
     distances = abs(numbers - places[:, None]) * shrinking

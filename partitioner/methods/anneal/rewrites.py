@@ -81,8 +81,8 @@ class Rewrites:
 
     def _rooted(self, found: Timed) -> Timed:
         graph = self._asked.graph
-        made = with_rooted_sums(graph, found.plan, self._asked.machine)
-        return self._faster(found, recounted(graph, made))
+        made = self._faster(found, with_rooted_sums(graph, found.plan, self._asked.machine))
+        return made if made is found else replace(made, plan=recounted(graph, made.plan))
 
     def _faster(self, found: Timed, plan: Plan) -> Timed:
         """Return a plan if it is faster and fits, else the one that was found before."""

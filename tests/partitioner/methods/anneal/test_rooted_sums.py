@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
 import tofu
-from tofu.dataflow.graph import Graph, Role
+from tofu.dataflow.graph import Graph
 from tofu.machines.machine import Machine
 from tofu.partitioner import partition, simulation
 from tofu.partitioner.methods.anneal.rooted_sums import MOST_ELEMENTS, with_rooted_sums
 from tofu.partitioner.plans.plan import Plan
 from tofu.partitioner.plans.recounted import recounted
+
+from ..one_iteration import weights_after
 
 WORKERS = 8
 
@@ -73,16 +73,6 @@ def test_only_small_sums_are_changed(two_nodes: Machine) -> None:
 def test_a_plan_with_rooted_sums_trains_alike(two_nodes: Machine) -> None:
     graph = _graph()
     plan = partition(graph, WORKERS, "data-parallel")
-    results: list[Any] = []
-    for each in (plan, _rooted(graph, plan, two_nodes)):
-        drawn = np.random.default_rng(0)
-        with tofu.Executor(tofu.lower(graph, each)) as executor:
-            for tensor in graph.tensors:
-                if tensor.role.persistent and tensor.alias is None:
-                    value = drawn.uniform(0.0, 0.1, tensor.shape)
-                    executor.write(tensor.name, np.floor(value) if "label" in tensor.name else value)
-            executor.run()
-            weights = [t.name for t in graph.tensors if t.role is Role.PARAMETER and t.alias is None]
-            results.append([executor.read(name) for name in weights])
-    for one, other in zip(*results, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-5)
+    one, other = (weights_after(graph, each) for each in (plan, _rooted(graph, plan, two_nodes)))
+    for name, weight in one.items():
+        np.testing.assert_allclose(weight, other[name], rtol=1e-3, atol=1e-5)
