@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ..dataflow.graph import Graph
     from ..machines.machine import Machine
     from ..partitioner import Fitting, SearchSettings
+    from ..partitioner.costs.traffic import Traffic
     from ..partitioner.methods.limit import Limit
     from ..partitioner.methods.simulated import Watch
     from ..programs.program import PartitionedGraph
@@ -184,25 +185,10 @@ class Request:
             facts["constraints"] = [str(constraint) for constraint in self.settings.constraints]
         if self.machine is not None:
             assert programs is not None, "what crosses its links is counted in programs"
-            crossing = traffic(programs, self.machine)
             facts["machine"] = self.machine.name
             facts["objective"] = self.settings.objective
-            facts["levels"] = [
-                {
-                    "level": name,
-                    "crossing_bytes": nbytes,
-                    "busiest_link_bytes": load,
-                    "busiest_link_seconds": s,
-                }
-                for name, nbytes, load, s in zip(
-                    crossing.levels,
-                    crossing.crossing_bytes,
-                    crossing.busiest_bytes,
-                    crossing.busiest_seconds,
-                    strict=True,
-                )
-            ]
-            facts["transfer_seconds"] = crossing.transfer_seconds
+            if self.machine.levels:
+                facts |= _by_level(traffic(programs, self.machine))
         facts["step_seconds"] = None if timeline is None else timeline.seconds
         facts["step_bound_seconds"] = None if timeline is None else timeline.bound_seconds
         limits = worker_limits(self.limit, found.plan.workers)
@@ -216,6 +202,22 @@ class Request:
         if found.larger is not None and "memory_limit_bytes_per_worker" not in facts:
             facts["more_memory"] = point(found.larger)
         return facts
+
+
+def _by_level(crossing: Traffic) -> dict[str, Any]:
+    """Return what crosses each level of a machine, as `--json` prints it."""
+    entries = zip(
+        crossing.levels,
+        crossing.crossing_bytes,
+        crossing.busiest_bytes,
+        crossing.busiest_seconds,
+        strict=True,
+    )
+    names = "level", "crossing_bytes", "busiest_link_bytes", "busiest_link_seconds"
+    return {
+        "levels": [dict(zip(names, entry, strict=True)) for entry in entries],
+        "transfer_seconds": crossing.transfer_seconds,
+    }
 
 
 def point(found: Fitting) -> dict[str, float]:

@@ -221,6 +221,19 @@ class Machine:
             )
         return tuple(tuple(of[device] for device in self.devices_of(workers)) for of in self.groups)
 
+    def outermost_groups(self, workers: int) -> tuple[tuple[int, ...], ...]:
+        """Return the first `workers` workers by their groups at the outermost level that has several of them.
+
+        Each worker is a group of its own if there are no levels.
+        """
+        devices = self.devices_of(workers)
+        levels = ([of[device] for device in devices] for of in self.groups)
+        numbers = next((of for of in levels if len(set(of)) > 1), range(workers))
+        members: dict[int, list[int]] = {}
+        for worker, number in enumerate(numbers):
+            members.setdefault(number, []).append(worker)
+        return tuple(map(tuple, members.values()))
+
     @cached_property
     def level_names(self) -> tuple[str, ...]:
         return tuple(level.name for level in self.levels)

@@ -206,11 +206,12 @@ def _inside_memory(settings: SearchSettings) -> Callable[[], Plan] | None:
 def _quick_plans(graph: Graph, workers: int, settings: SearchSettings) -> Iterator[Plan]:
     """Yield the plans of the methods that take seconds, of those that can make one.
 
-    Methods that take prices minimise the time of steps, and then bytes. For small graphs, those among them
-    that take long for others are quick as well. Those of `FIRST` come first, then other methods that make a
-    whole plan, then those that choose a mesh for it, and then those that search.
+    Methods that take prices minimise the time of steps, if the machine has levels, and then bytes. For small
+    graphs, those among them that take long for others are quick as well. Those of `FIRST` come first, then
+    other methods that make a whole plan, then those that choose a mesh for it, and then those that search.
     """
     small = len(graph.operations) * workers <= SMALL
+    timed = bool(settings.simulated_machine(workers).levels)
     problems: dict[tuple[str, Space], Problem] = {}
 
     def prepare(others: SearchSettings) -> Prepared:
@@ -227,7 +228,7 @@ def _quick_plans(graph: Graph, workers: int, settings: SearchSettings) -> Iterat
         slow = method.slow and not (small and method.takes_prices)
         if slow or method.simulates or method.takes_layouts:
             continue
-        for objective in ("step-time", "bytes") if method.takes_prices else ("bytes",):
+        for objective in ("step-time", "bytes") if timed and method.takes_prices else ("bytes",):
             machine = None if objective == "bytes" else settings.machine
             others = SearchSettings(
                 method,

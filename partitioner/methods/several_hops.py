@@ -6,7 +6,8 @@ A tensor goes from the tasks that make it to its home, and from there to its rea
 at one more layout, for each level of the machine:
 
     sums of groups      each group sums its partial results first, so that one term leaves it
-    shares of groups    each group shares out what its readers need, so that all of it enters the group once
+    shares of groups    each group shares out what its readers need, so that all of it enters the group once;
+                        or one worker of each group has it, which takes fewer messages
 
 The home is that of the plan, or with the tasks that make it, or shared out over all its holders. Every
 tensor takes the shortest way. A hop takes as long as its busiest lane, with all else idle. That ignores what
@@ -156,8 +157,8 @@ class _Ways:
         self._hops = Hops(machine, plan.workers)
         self._layouts: dict[tuple[object, ...], Layout | None] = {}
         """The layouts that were checked, by shape and form; None for those that do not fit."""
-        self._copies: dict[tuple[WorkerRegions, Groups], Form] = {}
-        """Copies that are shared out inside groups, by the regions that readers need and the groups."""
+        self._copies: dict[tuple[WorkerRegions, Groups, int], tuple[Form, ...]] = {}
+        """Copies inside groups, by the regions that readers need, the groups, and a place in them."""
 
     def proposals(self) -> list[_Proposal]:
         """Return the ways that save time, if nothing overlaps, those that save most first."""
@@ -255,20 +256,22 @@ class _Ways:
         held = self._movements.layout(home)
         best: tuple[float, Form | None] = count * self._seconds(kind, held, need), None
         for groups in self._hops.levels:
-            copy = self._valid(home, self._shared(need, groups))
-            if copy is None:
-                continue
-            between = self._movements.layout(copy)
-            taken = self._seconds(kind, held, between) + count * self._seconds(kind, between, need)
-            if taken < best[0]:
-                best = taken, copy.form
+            for form in self._inside(need, groups, held.workers[0]):
+                copy = self._valid(home, form)
+                if copy is None:
+                    continue
+                between = self._movements.layout(copy)
+                taken = self._seconds(kind, held, between) + count * self._seconds(kind, between, need)
+                if taken < best[0]:
+                    best = taken, copy.form
         return best
 
-    def _shared(self, need: WorkerRegions, groups: Groups) -> Form:
-        """Return what readers need, shared out inside each group."""
-        key = need, groups
+    def _inside(self, need: WorkerRegions, groups: Groups, holder: int) -> tuple[Form, ...]:
+        """Return what readers need, shared out inside each group, or by one worker of each."""
+        place = [worker for worker, group in enumerate(groups) if group == groups[holder]].index(holder)
+        key = need, groups, place
         if key not in self._copies:
-            self._copies[key] = _shares(need, groups)
+            self._copies[key] = _shares(need, groups), *_on_one(need, groups, place)
         return self._copies[key]
 
     def _homes(self, kind: _Kind) -> list[Layout]:
@@ -321,6 +324,22 @@ class _Ways:
             else:
                 self._layouts[key] = layout
         return self._layouts[key]
+
+
+def _on_one(need: WorkerRegions, groups: Groups, place: int) -> list[Form]:
+    """Return what readers need on one worker of each group, the one at a place.
+
+    Returns nothing if the readers of a group need different parts.
+    """
+    needed: dict[int, set[Region]] = {}
+    for worker, region in zip(need.workers, need.regions, strict=True):
+        if elements(region):
+            needed.setdefault(groups[worker], set()).add(region)
+    if any(len(regions) > 1 for regions in needed.values()):
+        return []
+    members = _members(groups)
+    holders = {group: members[group][place % len(members[group])] for group in needed}
+    return [Parts(tuple([(holders[group], region) for group, (region,) in needed.items()]))]
 
 
 def _shares(need: WorkerRegions, groups: Groups) -> Form:

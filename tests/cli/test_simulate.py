@@ -92,13 +92,16 @@ def test_mistakes_end_in_a_message(tofu: Tofu, written: str, tmp_path: Path) -> 
         assert says in " ".join(result.output.split()), result.output
 
 
-def test_machines_of_links_are_for_simulating(tofu: Tofu, tmp_path: Path) -> None:
+def test_machines_of_links_count_nothing_by_level(tofu: Tofu, tmp_path: Path) -> None:
     pair = tmp_path / "pair.yaml"
     pair.write_text(
         "{machine: pair, kind: p100, devices: [a, b], links: [{between: [a, b], bandwidth: 9 GB/s}]}"
     )
     options = ("mlp", "--workers", "2", "--machine", str(pair))
     assert json.loads(tofu("simulate", *options, "--json").output)["transfer_seconds"] > 0
-    refused = tofu("plan", *options)
+    found = json.loads(tofu("plan", *options, "--method", "anneal", "--proposals", "5", "--json").output)
+    assert found["step_seconds"] > 0
+    assert "levels" not in found
+    refused = tofu("plan", *options, "--objective", "time")
     assert refused.exit_code == 2
     assert "'pair' lists links instead of levels" in refused.output

@@ -239,6 +239,7 @@ def test_links_may_go_in_circles():
     assert torus.path(1, 5).lanes == ("gpu1 to gpu0", "gpu0 to gpu6", "gpu6 to gpu5")
     with pytest.raises(MachineError, match="'graph' lists links instead of levels"):
         torus.fan_out(7)
+    assert torus.outermost_groups(3) == ((0,), (1,), (2,))
 
 
 def test_a_link_for_each_pair_has_no_latency():
@@ -247,10 +248,19 @@ def test_a_link_for_each_pair_has_no_latency():
     assert (path.lanes, path.bytes_per_second, path.latency_seconds) == (("a to e",), 15.75e9, 0.0)
 
 
+def test_outermost_groups_are_those_of_the_first_level_that_has_several():
+    machine = load_machine("pcie-8")
+    assert machine.level_names == ("socket", "switch", "gpu")
+    assert machine.outermost_groups(8) == ((0, 1, 2, 3), (4, 5, 6, 7))
+    assert machine.outermost_groups(4) == ((0, 1), (2, 3))
+    assert machine.outermost_groups(1) == ((0,),)
+
+
 def test_workers_may_share_devices():
     machine = decode_machine({**GOOD, "workers": ["c", "c", "a"]})
     assert machine.devices_of(3) == (2, 2, 0)
     assert machine.worker_groups(3) == ((1, 1, 0), (2, 2, 0))
+    assert machine.outermost_groups(3) == ((0, 1), (2,))
     with pytest.raises(MachineError, match="places 3 workers on devices, not 4"):
         machine.check_workers(4)
     with pytest.raises(MachineError, match="first 2 workers of machine 'box' share 1 devices"):

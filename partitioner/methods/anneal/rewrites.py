@@ -4,7 +4,7 @@
     list     they run in the order of a list schedule (`scheduled_orders`), which takes longer to find
     hops     partial results are summed in groups first, and readers keep copies that groups share out
              (`several_hops`), if the space has copies
-    roots    small sums are held by one worker each (`rooted_sums`)
+    roots    small sums are held by one worker each (`rooted_sums`); then hops again, to and from that worker
 
 A move is kept if the plan fits the memory and an iteration takes less time. Implemented in: `Rewrites.best`,
 `Rewrites.scheduled`.
@@ -60,10 +60,13 @@ class Rewrites:
     def best(self, found: Timed) -> Timed:
         """Return the plan after all moves that take little time and make it faster."""
         found = self._reordered(found, orders)
-        if self._asked.space.keep:
-            found = self._reordered(self._hopped(found), orders)
-        rooted = self._rooted(found)
-        return found if rooted is found else self._reordered(rooted, orders)
+        while True:
+            if self._asked.space.keep:
+                found = self._reordered(self._hopped(found), orders)
+            rooted = self._rooted(found)
+            if rooted is found:
+                return found
+            found = self._reordered(rooted, orders)
 
     def scheduled(self, found: Timed) -> Timed:
         """Return the plan in the order of a list schedule if that is faster, else as it is."""

@@ -16,6 +16,7 @@ from ....machines.machine import Machine
 from ...costs.movement import Movements
 from ...layouts.forms import Spread
 from ...plans.plan import Plan
+from .dealt import dealt
 
 MOST_ELEMENTS = 1 << 14
 """Larger tensors stay where they are."""
@@ -27,7 +28,7 @@ def with_rooted_sums(graph: Graph, plan: Plan, machine: Machine) -> Plan:
     overwriting: dict[int, list[str]] = {}
     for tensor in graph.tensors:
         overwriting.setdefault(graph.roots[tensor.index], []).append(tensor.name)
-    holders, number = _dealt(machine, plan.workers), 0
+    holders, number = dealt(machine.outermost_groups(plan.workers)), 0
     for operation in graph.operations:
         made = movements.operator(operation.bound, plan.strategies[operation.name]).outputs
         for index, regions in zip(operation.outputs, made, strict=True):
@@ -39,10 +40,3 @@ def with_rooted_sums(graph: Graph, plan: Plan, machine: Machine) -> Plan:
             layouts |= dict.fromkeys(overwriting[graph.roots[index]], home)
             number += 1
     return replace(plan, layouts=layouts, unproven=())
-
-
-def _dealt(machine: Machine, workers: int) -> list[int]:
-    """Return all workers, in turn one of each of the outermost groups."""
-    outermost = next(iter(machine.worker_groups(workers)), tuple(range(workers)))
-    place = [outermost[:worker].count(group) for worker, group in enumerate(outermost)]
-    return sorted(range(workers), key=lambda worker: (place[worker], worker))

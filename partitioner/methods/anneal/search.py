@@ -3,13 +3,13 @@
     states         what decisions of the SOAP space do; those that do not fit it do what the first plan says
     cost           the simulated time of an iteration
     moves          those of `moves`, within a chain; those of `rewrites`, of whole plans, between chains
-    starts         the plans of the methods that take seconds, for small graphs with `exact`; ParDNN's
-                   placement, experts' strategies, a random strategy. Each is rewritten at once if it is one
-                   of the `REWRITTEN` fastest so far
+    starts         data parallelism served by groups (`group_servers`); the plans of the methods that take
+                   seconds, for small graphs with `exact`; ParDNN's placement, experts' strategies, a random
+                   strategy. Each is rewritten at once if it is one of the `REWRITTEN` fastest so far
     chains         from each of the `STARTS` fastest starts; then `RESTARTS` from the best so far. The plan
                    of a chain is rewritten if it is the best so far
-    rewriting      other orders and several hops. The fastest plan so far gets the order of a list schedule
-                   as well
+    rewriting      other orders, several hops, holders of small sums. The fastest plan so far gets the order
+                   of a list schedule as well
     last chain     from the best plan to fewer bytes (`fewer_bytes`), in at most its time, or the part more
                    that the setting `slower` allows
     temperature    falls geometrically, from that of the setting to 1 / `COOLED` of it; the last chain has
@@ -46,6 +46,7 @@ from ..flexflow.walk import State, StrategyWalk
 from ..pardnn.search import pardnn
 from ..simulated import SimulatedSearch
 from .fewer_bytes import FewerBytesWalk
+from .group_servers import served_by_groups
 from .moves import Moves
 from .neighbours import Neighbours
 from .reading import fixed_decisions, state_of
@@ -164,10 +165,13 @@ class _Annealing:
     def _planned(self) -> Iterator[Timed]:
         """Yield the plans that fit, each with its time. Equal times count once."""
         seen: set[int] = set()
-        for plan in self.asked.plans():
+        asked = self.asked
+        with suppress(PlanError):
+            yield from self._start(served_by_groups(asked.graph, asked.workers, asked.machine), seen)
+        for plan in asked.plans():
             yield from self._start(plan, seen)
         with suppress(PlanError):
-            yield from self._start(pardnn(self.asked), seen)
+            yield from self._start(pardnn(asked), seen)
         draw = Random(f"{self.asked.sampling.seed} first")
         random = tuple(each.draw(draw) for each in self.drawn)
         for strategy in (*candidates(self.strategies).values(), random):

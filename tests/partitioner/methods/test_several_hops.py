@@ -56,6 +56,19 @@ def test_devices_of_one_group_take_one_hop(graph, name):
     assert rerouted(graph, plan, machine) is plan
 
 
+def test_what_is_small_enters_each_node_by_one_worker(graph, two_nodes):
+    """A server sends a bias of 10 elements to one worker of the other node, which shares it out."""
+    plan = partition(graph, WORKERS, "ps")
+    found = rerouted(graph, plan, two_nodes)
+    found.verify(graph)
+    tofu.verify(graph, found)
+    (copy,) = found.copies["fc3_bias"]
+    holders = [worker for worker, _ in copy.form.boxes]
+    assert [worker // 4 for worker in holders] == [0, 1]
+    before, after = (simulation(graph, each, two_nodes).seconds for each in (plan, found))
+    assert after < 0.8 * before
+
+
 def test_nothing_is_kept_that_takes_longer(graph, two_nodes):
     """Every proposal that measures refuse leaves the plan as it is."""
     plan = partition(graph, WORKERS, "data-parallel")

@@ -151,15 +151,9 @@ def _is_flat(how: Synchronisation) -> bool:
 
 def groups_of(machine: Machine, workers: int) -> tuple[tuple[int, ...], ...]:
     """Return the workers of each outermost group of a machine; none if they are not several of equal size."""
-    if not machine.levels:
-        return ()
-    found: dict[int, list[int]] = {}
-    for worker, group in enumerate(machine.worker_groups(workers)[0]):
-        found.setdefault(group, []).append(worker)
-    sizes = {len(each) for each in found.values()}
-    if len(found) < 2 or len(sizes) > 1 or sizes == {1}:
-        return ()
-    return tuple(map(tuple, found.values()))
+    found = machine.outermost_groups(workers)
+    sizes = set(map(len, found))
+    return () if len(found) < 2 or len(sizes) > 1 or sizes == {1} else found
 
 
 def _rank(each: tuple[float, int, FoundStrategy]) -> tuple[float, int]:
