@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from ...dataflow.graph import Graph
 from ...dataflow.validate import validate
-from ...errors import PlanError
+from ...errors import MachineError, PlanError
 from ...support.gc_pause import gc_paused
 from ..layouts.forms import Form
 from ..layouts.step_split import Layout, check_strategies
@@ -206,12 +206,12 @@ def _inside_memory(settings: SearchSettings) -> Callable[[], Plan] | None:
 def _quick_plans(graph: Graph, workers: int, settings: SearchSettings) -> Iterator[Plan]:
     """Yield the plans of the methods that take seconds, of those that can make one.
 
-    Methods that take prices minimise the time of steps, if the machine has levels, and then bytes. For small
-    graphs, those among them that take long for others are quick as well. Those of `FIRST` come first, then
-    other methods that make a whole plan, then those that choose a mesh for it, and then those that search.
+    Methods that take prices minimise the time of steps, if levels of the machine divide the workers evenly,
+    and then bytes. For small graphs, those among them that take long for others are quick as well. Those of
+    `FIRST` come first, then other methods that make a whole plan, then those that choose a mesh for it, and
+    then those that search.
     """
     small = len(graph.operations) * workers <= SMALL
-    timed = bool(settings.simulated_machine(workers).levels)
     problems: dict[tuple[str, Space], Problem] = {}
 
     def prepare(others: SearchSettings) -> Prepared:
@@ -228,7 +228,7 @@ def _quick_plans(graph: Graph, workers: int, settings: SearchSettings) -> Iterat
         slow = method.slow and not (small and method.takes_prices)
         if slow or method.simulates or method.takes_layouts:
             continue
-        for objective in ("step-time", "bytes") if timed and method.takes_prices else ("bytes",):
+        for objective in ("step-time", "bytes") if method.takes_prices else ("bytes",):
             machine = None if objective == "bytes" else settings.machine
             others = SearchSettings(
                 method,
@@ -240,7 +240,7 @@ def _quick_plans(graph: Graph, workers: int, settings: SearchSettings) -> Iterat
             )
             try:
                 yield find_plan(graph, workers, others, partial(prepare, others))
-            except PlanError:
+            except (PlanError, MachineError):
                 continue
 
 

@@ -8,7 +8,7 @@ from unittest.mock import patch
 import pytest
 
 import tofu
-from tofu.errors import PlanError
+from tofu.errors import MachineError, PlanError
 from tofu.partitioner.methods.anneal import windows
 from tofu.partitioner.methods.anneal.moves import Moves
 from tofu.partitioner.methods.anneal.neighbours import Neighbours
@@ -212,3 +212,14 @@ def test_a_start_that_fits_is_looked_for_after_the_seconds() -> None:
     )
     assert tofu.partitioner.peak_bytes(graph, kept) < tofu.partitioner.peak_bytes(graph, free)
     assert not any(each.chain for each in seen)
+
+
+def test_machines_that_count_nothing_by_level_have_plans() -> None:
+    """Six workers are four of one node and two of the other, so there are no prices for the time of steps."""
+    graph, uneven = graph_of("mlp"), tofu.machines.load("2x-p100-node")
+    with pytest.raises(MachineError, match="not divided evenly"):
+        tofu.partition(graph, 6, machine=uneven, objective="step-time")
+    plan = tofu.partition(graph, 6, method="anneal", machine=uneven, proposals=5)
+    tofu.verify(graph, plan)
+    parallel = tofu.partition(graph, 6, "data-parallel")
+    assert plan.step_seconds < simulation(graph, parallel, uneven).seconds
