@@ -1,6 +1,6 @@
 """The plans of `anneal` with all of its moves and starts, and without one of them.
 
-python -m benchmarks.anneal_moves [--model AlexNet --devices 16] [--proposals 40]
+python -m benchmarks.anneal_moves [--model AlexNet --devices 16] [--without hops] [--proposals 40]
                                   [--save benchmarks/results/anneal_moves.json]
 
 A model of `benchmarks.flexflow` on one of its clusters. Rows that the file has already are passed over.
@@ -20,6 +20,7 @@ from typing import Any
 from unittest.mock import patch
 
 import tofu
+from tofu.errors import PlanError
 from tofu.partitioner.methods import search as methods
 from tofu.partitioner.methods.anneal import search
 from tofu.partitioner.methods.anneal.moves import Moves
@@ -38,6 +39,10 @@ def kept(_: Rewrites, found: Timed, *_orders: Any) -> Timed:
     return found
 
 
+def refused(*_: Any) -> None:
+    raise PlanError("this start is left out")
+
+
 def redrawn(moves: Moves, draw: Random, state: Sequence[Configuration | None]) -> dict[int, Configuration]:
     return moves._redraw(draw, state)
 
@@ -47,11 +52,15 @@ WITHOUT: dict[str, Callable[[], list[Any]]] = {
     "orders": lambda: [patch.object(Rewrites, "_reordered", kept)],
     "list schedules": lambda: [patch.object(Rewrites, "scheduled", kept)],
     "hops": lambda: [patch.object(Rewrites, "_hopped", kept)],
+    "small sums": lambda: [patch.object(Rewrites, "_rooted", kept)],
+    "groups": lambda: [patch.object(search, "served_by_groups", refused)],
     "windows": lambda: [patch.object(Moves, "_solve", redrawn)],
     "exact": lambda: [patch.object(methods, "SMALL", 0)],
     "chains": lambda: [patch.object(search, "STARTS", 1), patch.object(search, "RESTARTS", -1)],
 }
-"""How to leave out each kind of move or start; windows are replaced by random configurations."""
+"""How to leave out each kind of move or start. Windows are replaced by random configurations. `groups` is the
+start whose variables are served by groups.
+"""
 
 
 def row(model: str, devices: int, left_out: str, proposals: int) -> dict[str, Any]:
@@ -82,6 +91,7 @@ def main() -> None:
         "--model", choices=MODELS, help="with --devices, instead of AlexNet on 4 and 16, RNNTC on 16"
     )
     parser.add_argument("--devices", type=int, default=16)
+    parser.add_argument("--without", choices=WITHOUT, action="append", help="otherwise all of them")
     parser.add_argument("--proposals", type=int, default=40, help="of each chain")
     parser.add_argument("--save", type=Path, help="add the results to this file, after each row")
     asked = parser.parse_args()
@@ -90,7 +100,7 @@ def main() -> None:
         found = json.loads(asked.save.read_text(encoding="utf-8"))["results"]
     known = {(each["model"], each["devices"], each["without"]) for each in found}
     for model, devices in [(asked.model, asked.devices)] if asked.model else CELLS:
-        for left_out in WITHOUT:
+        for left_out in asked.without or WITHOUT:
             if (model, devices, left_out) not in known:
                 made = row(model, devices, left_out, asked.proposals)
                 print(json.dumps(made), flush=True)
