@@ -111,20 +111,17 @@ class _Annealing:
         starts = self._starts()
         sampling, first = self.asked.sampling, starts[:STARTS]
         chains = Chains(len(first) + RESTARTS + 1, self.budget)
-        best, found = starts[0], list(starts)
+        best = starts[0]
         for number in range(len(first) + RESTARTS):
             if self.budget.spent:
                 break
             start = first[number] if number < len(first) else best
-            visited = self._chain(chains, start, Random(f"{sampling.seed} {number}"))
-            if visited.nanoseconds < best.nanoseconds:
-                best = self._rewritten(visited)
-            found += visited, best
+            found = self._chain(chains, start, Random(f"{sampling.seed} {number}"))
+            if found.nanoseconds < best.nanoseconds:
+                best = self._rewritten(found)
         if not self.budget.spent:
             most = int(best.nanoseconds * (1 + sampling.slower))
-            within = [each for each in found if each.nanoseconds <= most]
-            fewest = min(within, key=lambda each: (each.plan.cost_bytes, each.nanoseconds))
-            best = self._chain(chains, fewest, Random(f"{sampling.seed} bytes"), most)
+            best = self._chain(chains, best, Random(f"{sampling.seed} bytes"), most)
             self.budget.show(best.nanoseconds)
         simulated = self.rewrites.simulated(best.plan)
         return replace(
