@@ -8,8 +8,8 @@
                    strategy. Each is rewritten at once if it is one of the `REWRITTEN` fastest so far
     chains         from each of the `STARTS` fastest starts; then `RESTARTS` from the best so far. The plan
                    of a chain is rewritten if it is the best so far
-    rewriting      other orders, several hops, holders of small sums. The fastest plan so far gets the order
-                   of a list schedule as well
+    rewriting      other orders, several hops, holders of small sums. Plans near the fastest one so far
+                   (`NEAR`) get the order of a list schedule as well
     last chain     from the best plan to fewer bytes (`fewer_bytes`), in at most its time, or the part more
                    that the setting `slower` allows
     temperature    falls geometrically, from that of the setting to 1 / `COOLED` of it; the last chain has
@@ -54,6 +54,8 @@ from .rewrites import Rewrites, Timed
 from .windows import DecisionWindows
 
 REWRITTEN = 6
+NEAR = 1.05
+"""The time of a plan that gets the order of a list schedule, over that of the fastest one so far."""
 STARTS = 3
 RESTARTS = 2
 COOLED = 100.0
@@ -153,11 +155,11 @@ class _Annealing:
         return sorted([rewritten.get(each.nanoseconds, each) for each in found], key=_time)
 
     def _rewritten(self, found: Timed) -> Timed:
-        """Return a plan after moves of whole plans. Only the fastest one so far gets list schedules."""
+        """Return a plan after moves of whole plans. Those near the fastest one so far get list schedules."""
         found = self.rewrites.best(found)
         self.budget.show(found.nanoseconds)
-        if self.fastest is None or found.nanoseconds < self.fastest:
-            self.fastest = found.nanoseconds
+        self.fastest = min(found.nanoseconds, self.fastest or found.nanoseconds)
+        if found.nanoseconds <= NEAR * self.fastest:
             found = self.rewrites.scheduled(found)
             self.budget.show(found.nanoseconds)
         return found
