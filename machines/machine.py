@@ -202,8 +202,8 @@ class Machine:
             if len(set(parts.values())) > 1:
                 raise MachineError(
                     f"the first {workers} devices of machine {self.name!r} are not divided evenly at level "
-                    f"{level.name!r}: {sorted(parts.values())} groups; use a number of workers "
-                    f"that are, or another objective"
+                    f"{level.name!r}: {sorted(parts.values())} groups; use a number of workers that "
+                    "are, or another objective"
                 )
             counts.append(next(iter(parts.values())))
             inside = deeper

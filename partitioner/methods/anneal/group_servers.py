@@ -2,10 +2,11 @@
 
     large    parts along the longest dimension, one for each of the outermost groups. All groups send and
              receive evenly then, and each of them sends one message to each other one
-    small    one worker has all of it: messages of little take the time of the latency, so their number counts
+    small    one worker has all of it. A small message takes the time of the link's latency, so the number of
+             messages counts
 
-Servers are dealt round. The starts of `anneal` have this plan as a base for transfers in several hops, in
-which groups sum gradients and share out parameters (`several_hops`).
+Servers are dealt round. `anneal` starts from this plan with transfers in several hops, in which groups sum
+gradients first and keep copies of parameters (`several_hops`).
 """
 
 from __future__ import annotations

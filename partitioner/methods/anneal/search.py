@@ -166,15 +166,14 @@ class _Annealing:
 
     def _planned(self) -> Iterator[Timed]:
         """Yield the plans that fit, each with its time. Equal times count once."""
-        seen: set[int] = set()
-        asked = self.asked
+        asked, seen = self.asked, set[int]()
         with suppress(PlanError):
             yield from self._start(served_by_groups(asked.graph, asked.workers, asked.machine), seen)
         for plan in asked.plans():
             yield from self._start(plan, seen)
         with suppress(PlanError):
             yield from self._start(pardnn(asked), seen)
-        draw = Random(f"{self.asked.sampling.seed} first")
+        draw = Random(f"{asked.sampling.seed} first")
         random = tuple(each.draw(draw) for each in self.drawn)
         for strategy in (*candidates(self.strategies).values(), random):
             yield from self._start(self.strategies.plan(strategy), seen)
