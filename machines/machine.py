@@ -218,7 +218,7 @@ class Machine:
         if not self.levels:
             raise MachineError(
                 f"machine {self.name!r} lists links instead of levels, so nothing can be counted by level; "
-                f"`tofu simulate` takes it, or describe it by levels"
+                f"describe it by levels, or simulate: `tofu simulate` and methods such as 'anneal' take it"
             )
         return tuple(tuple(of[device] for device in self.devices_of(workers)) for of in self.groups)
 

@@ -268,7 +268,7 @@ class _Ways:
 
     def _inside(self, need: WorkerRegions, groups: Groups, holder: int) -> tuple[Form, ...]:
         """Return what readers need, shared out inside each group, or by one worker of each."""
-        place = [worker for worker, group in enumerate(groups) if group == groups[holder]].index(holder)
+        place = groups[:holder].count(groups[holder])
         key = need, groups, place
         if key not in self._copies:
             self._copies[key] = _shares(need, groups), *_on_one(need, groups, place)
