@@ -28,6 +28,7 @@ COMMANDS = {
     "tofu plan mlp": (["-m", "tofu", "plan", "mlp"], 2.0),
     "tofu plan wresnet-50-4": (["-m", "tofu", "plan", "wresnet-50-4"], 2.0),
     "tofu plan wresnet-152-10 --batch 8": (["-m", "tofu", "plan", "wresnet-152-10", "-b", "8"], 2.0),
+    "tofu plan wresnet-152-10": (["-m", "tofu", "plan", "wresnet-152-10"], 2.0),
     "tofu plan rnn-10-8k": (["-m", "tofu", "plan", "rnn-10-8k"], 2.0),
 }
 """The arguments of Python, and the seconds aimed at, if any."""

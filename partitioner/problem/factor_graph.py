@@ -17,6 +17,7 @@ Given an operation's strategy, its tensors are independent, so tables over pairs
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -160,6 +161,7 @@ def _prices(problem: Problem, tensors: Sequence[TensorChoices]) -> list[Unary]:
     Copies live for a part of an iteration, so they have a price only if no bound depends on it.
     """
     held: dict[int, Counts] = {}
+    priced: dict[tuple[int, Fraction], Counts] = {}
     found: list[Unary] = []
     for number, price in problem.prices.items():
         choices = tensors[number]
@@ -168,8 +170,10 @@ def _prices(problem: Problem, tensors: Sequence[TensorChoices]) -> list[Unary]:
             if choices.copied is not None and not problem.bounded:
                 inside = overlap(choices.copied, choices.regions) == volume(choices.copied)
                 held[id(choices)] += np.where(inside, 0, volume(choices.copied)).sum(axis=-1)
-        priced = held[id(choices)] * price.numerator // price.denominator
-        found.append((len(problem.operators) + number, priced, ("held", price)))
+        key = id(choices), price
+        if key not in priced:
+            priced[key] = held[id(choices)] * price.numerator // price.denominator
+        found.append((len(problem.operators) + number, priced[key], ("held", price)))
     return found
 
 

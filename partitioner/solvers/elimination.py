@@ -5,7 +5,7 @@
     constraints  x[v] = evidence[v] if evidence is given
 
 `sum` and `least` may be those of another semiring (`semiring`). Eliminating a variable combines every table
-that it occurs in and projects the variable out, which leaves one table over its neighbours (`_message`); the
+that it occurs in and projects the variable out, which leaves one table over its neighbours; the
 optimum is what remains when no variable is left (`solve`), and the assignment is read back in reverse
 (`_read_back`). Where an entry has several parts, as frontiers do, an assignment is read back for each of them
 (`Unrolling`). This is the general form of the dynamic programs of Tofu, section 5.1, and of the node, edge
@@ -19,16 +19,15 @@ share one array are recognised, and so is whatever follows from them.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 from typing import Any, NamedTuple
 
-from .elimination_order import elimination_order
+from .elimination_order import NO_PLACE, EliminationOrder, elimination_order
 from .errors import SolverError
 from .min_plus import MIN_PLUS
-from .semiring import Scope, Table, TableArithmetic, Trace
+from .semiring import Parts, Scope, Table, TableArithmetic, Trace
 
 TABLE_LIMIT = 1 << 24
 """The largest number of entries of a combined table; the table that stays is smaller by one domain."""
@@ -56,19 +55,6 @@ class Elimination:
 
     largest_table: int
     """The number of entries of the largest table that was built."""
-
-
-class Eliminated(NamedTuple):
-    """A variable that was eliminated, and from what."""
-
-    variable: int
-    """The variable."""
-
-    tables: Mapping[Scope, Table]
-    """The tables that it occurred in, whose other variables were eliminated later."""
-
-    constant: Table | None
-    """The constant that was taken out of its message; None if none was."""
 
 
 class Joined(NamedTuple):
@@ -158,7 +144,7 @@ class _FactorGraph:
     """Tables by scope: scopes ascend, hold no fixed variable, and occur once each.
 
     The optimum is the product of `_constant` and of `_ended`, the messages over no variable if they are
-    traced.
+    traced. `_at` are the tables by place, once variables are eliminated.
     """
 
     def __init__(
@@ -181,10 +167,12 @@ class _FactorGraph:
         self._fixed: list[int | None] = [0 if domain == 1 else None for domain in domains]
         for variable, value in evidence.items():
             self._fixed[variable] = value
-        self._tables: list[dict[Scope, Table]] = [{} for _ in domains]
+        self._tables: dict[Scope, Table] = {}
+        self._at: list[Table | None] = []
         self._constant: Table | None = None
         self._ended: Table | None = None
-        self._joined: dict[Scope, list[Joined]] = {}
+        self._taken_out: dict[int, Table] = {}
+        self._joined: dict[int, list[Joined]] = {}
 
     def insert(self, cost_tables: Iterable[CostTable]) -> None:
         """Add the caller's tables: apply evidence and sort scopes. Most are over pairs in order."""
@@ -229,23 +217,11 @@ class _FactorGraph:
         )
 
     def _insert_sorted(self, scope: Scope, table: Table) -> None:
-        if not scope:
-            self._constant = self._product(self._constant, table)
-            return
-        present = self._tables[scope[0]].get(scope)
-        if present is not None:
-            table = self._arithmetic.multiply(present, table)
-        for variable in scope:
-            self._tables[variable][scope] = table
-
-    def _insert_message(self, scope: Scope, message: Table, variable: int) -> None:
-        """Add the message of an eliminated variable, so that its parts can be traced."""
-        before = self._tables[scope[0]].get(scope) if scope else self._ended
-        self._joined.setdefault(scope, []).append(Joined(before, message, variable))
         if scope:
-            self._insert_sorted(scope, message)
+            present = self._tables.get(scope)
+            self._tables[scope] = table if present is None else self._arithmetic.multiply(present, table)
         else:
-            self._ended = self._product(before, message)
+            self._constant = self._product(self._constant, table)
 
     def _product(self, before: Table | None, table: Table) -> Table:
         """Multiply tables that are seldom met again, so that the result is not remembered."""
@@ -253,19 +229,22 @@ class _FactorGraph:
 
     def solve(self, table_limit: int) -> Elimination:
         """Find the order, then eliminate; if the order needs too large a table, no table is combined."""
-        eliminated, largest = self._eliminated(table_limit)
-        return Elimination(self._optimum, self._read_back(eliminated), largest)
+        order = self._eliminated(table_limit)
+        return Elimination(self._optimum, self._read_back(order), order.largest)
 
     def unroll(self, table_limit: int) -> Unrolling:
         """Eliminate likewise; keep what it takes to read back an assignment for any part of the optimum."""
-        eliminated, largest = self._eliminated(table_limit)
-        return Unrolling(self._total, largest, partial(self._trace_back, eliminated))
+        order = self._eliminated(table_limit)
+        return Unrolling(self._total, order.largest, partial(self._trace_back, order))
 
     def buckets(self, table_limit: int) -> Buckets:
         """Eliminate likewise; return the tables of every variable."""
-        eliminated, _ = self._eliminated(table_limit)
-        tables = tuple([(variable, tables) for variable, tables, _ in eliminated])
-        return Buckets(self._optimum, tuple(self._fixed), tables)
+        order = self._eliminated(table_limit)
+        tables = [
+            (step.variable, {order.scopes[place]: self._table(place) for place in step.places})
+            for step in order.steps
+        ]
+        return Buckets(self._optimum, tuple(self._fixed), tuple(tables))
 
     @property
     def _total(self) -> Table | None:
@@ -276,77 +255,67 @@ class _FactorGraph:
         total = self._total
         return 0 if total is None else total.item()
 
-    def _eliminated(self, table_limit: int) -> tuple[list[Eliminated], int]:
-        """Eliminate all variables; return them, and the entries of the largest table."""
+    def _table(self, place: int) -> Table:
+        table = self._at[place]
+        assert table is not None, "a table is read after it was made"
+        return table
+
+    def _eliminated(self, table_limit: int) -> EliminationOrder:
+        """Eliminate all variables, and return their order. Tables stay as they were eliminated from."""
         domains = [0 if fixed is not None else n for n, fixed in zip(self._domains, self._fixed, strict=True)]
-        scopes = [s for v, tables in enumerate(self._tables) for s in tables if s[0] == v]
-        order = elimination_order(tuple(domains), tuple(scopes), table_limit)
-        traced = self._arithmetic.semiring.trace is not None
-        eliminated: list[Eliminated] = []
-        for variable, around in order.steps:
-            tables = self._tables[variable]
-            if not tables:
-                eliminated.append(Eliminated(variable, tables, None))
+        order = elimination_order(tuple(domains), tuple(self._tables), table_limit)
+        arithmetic = self._arithmetic
+        traced = arithmetic.semiring.trace is not None
+        at = self._at = [*self._tables.values(), *[None] * (len(order.scopes) - len(self._tables))]
+        for variable, places, parts, _, message in order.steps:
+            if not places:
                 continue
-            left, constant = self._message(variable, tables, around)
-            eliminated.append(Eliminated(variable, tables, constant))
-            self._take_out(variable)
+            left, constant = arithmetic.eliminate([at[place] for place in places], parts)
             if constant is not None:
-                self._insert_sorted((), constant)
+                self._constant = self._product(self._constant, constant)
             if traced:
-                self._insert_message(around, self._arithmetic.bound(left, self._constant), variable)
+                left = arithmetic.bound(left, self._constant)
+                before = self._ended if message == NO_PLACE else at[message]
+                self._joined.setdefault(message, []).append(Joined(before, left, variable))
+                if constant is not None:
+                    self._taken_out[variable] = constant
+            if message != NO_PLACE:
+                present = at[message]
+                at[message] = left if present is None else arithmetic.multiply(present, left)
+            elif traced:
+                self._ended = self._product(self._ended, left)
             else:
-                self._insert_sorted(around, left)
-        return eliminated, order.largest
+                self._constant = self._product(self._constant, left)
+        return order
 
-    def _message(
-        self, variable: int, tables: Mapping[Scope, Table], around: Scope
-    ) -> tuple[Table, Table | None]:
-        """Eliminate a variable: return a table over its neighbours, ascending, and a constant."""
-        axis = bisect_left(around, variable)
-        axes = {other: place + (place >= axis) for place, other in enumerate(around)}
-        axes[variable] = axis
-        parts = [(table, tuple([axes[v] for v in scope])) for scope, table in tables.items()]
-        return self._arithmetic.eliminate(parts, axis)
-
-    def _take_out(self, variable: int) -> None:
-        """Remove a variable's tables from those of its neighbours."""
-        tables = self._tables
-        for scope in tables[variable]:
-            for other in scope:
-                if other != variable:
-                    del tables[other][scope]
-        tables[variable] = {}
-
-    def _read_back(self, eliminated: Sequence[Eliminated]) -> tuple[int, ...]:
+    def _read_back(self, order: EliminationOrder) -> tuple[int, ...]:
         """Return every variable's value, given those of the variables that were eliminated after it."""
         assignment = [value or 0 for value in self._fixed]
-        known: dict[tuple[tuple[int, tuple[int, ...]], ...], int] = {}
-        for variable, tables, _ in reversed(eliminated):
-            if not tables:
+        known: dict[tuple[Parts, tuple[int, ...], tuple[int, ...]], int] = {}
+        at = self._at
+        for variable, places, parts, around, _ in reversed(order.steps):
+            if not places:
                 continue
-            places = [
-                (table, tuple([-1 if v == variable else assignment[v] for v in scope]))
-                for scope, table in tables.items()
-            ]
-            key = tuple([(id(table), place) for table, place in places])
+            values = tuple([assignment[v] for v in around])
+            key = parts, tuple([id(at[place]) for place in places]), values
             value = known.get(key)
             if value is None:
-                value = known[key] = self._chosen(places)
+                value = known[key] = self._chosen([self._table(place) for place in places], parts, values)
             assignment[variable] = value
         return tuple(assignment)
 
-    def _chosen(self, places: Sequence[tuple[Table, tuple[int, ...]]]) -> int:
-        """Return the best value of a variable, given tables and places with -1 on the variable's own axis."""
-        semiring = self._arithmetic.semiring
-        vector: Table | None = None
-        for table, place in places:
-            part = table[tuple([slice(None) if position < 0 else position for position in place])]
-            vector = part if vector is None else semiring.multiply(vector, part)
-        assert vector is not None, "a variable without tables takes value 0"
-        return semiring.choose(vector)
+    def _chosen(self, tables: Sequence[Table], parts: Parts, values: tuple[int, ...]) -> int:
+        """Return the best value of a variable, given its tables and the values of its neighbours."""
+        every_axes, axis = parts
+        place: tuple[int | slice, ...] = (*values[:axis], slice(None), *values[axis:])
+        multiply = self._arithmetic.semiring.multiply
+        vectors = [
+            table[tuple([place[each] for each in axes])]
+            for table, axes in zip(tables, every_axes, strict=True)
+        ]
+        return self._arithmetic.semiring.choose(reduce(multiply, vectors))
 
-    def _trace_back(self, eliminated: Sequence[Eliminated], part: Table) -> tuple[int, ...]:
+    def _trace_back(self, order: EliminationOrder, part: Table) -> tuple[int, ...]:
         """Return an assignment whose product of entries is this part of the optimum.
 
         In reverse order every variable's message is known to contribute some part, which its value and parts
@@ -359,32 +328,37 @@ class _FactorGraph:
         if self._ended is not None:
             if self._constant is not None:
                 _, (_, part) = trace([(self._constant, ()), (self._ended, ())], part)
-            self._divide(trace, (), assignment, part, wanted)
-        for variable, tables, constant in reversed(eliminated):
-            if not tables:
+            self._divide(trace, NO_PLACE, (), part, wanted)
+        for step in reversed(order.steps):
+            variable = step.variable
+            if not step.places:
                 continue
             part = wanted.pop(variable)
+            constant = self._taken_out.get(variable)
             if constant is not None:
                 part = self._product(part, constant)
-            ordered = sorted(tables.items(), key=lambda scoped: scoped[1].size)
+            ordered = sorted(step.places, key=lambda place: self._table(place).size)
             assignment[variable], parts = trace(
                 [
-                    (table, tuple([slice(None) if v == variable else assignment[v] for v in scope]))
-                    for scope, table in ordered
+                    (
+                        self._table(place),
+                        tuple([slice(None) if v == variable else assignment[v] for v in order.scopes[place]]),
+                    )
+                    for place in ordered
                 ],
                 part,
             )
-            for (scope, _), part in zip(ordered, parts, strict=True):
-                self._divide(trace, scope, assignment, part, wanted)
+            for place, part in zip(ordered, parts, strict=True):
+                values = tuple([assignment[v] for v in order.scopes[place]])
+                self._divide(trace, place, values, part, wanted)
         return tuple(assignment)
 
     def _divide(
-        self, trace: Trace, scope: Scope, assignment: Sequence[int], part: Table, wanted: dict[int, Table]
+        self, trace: Trace, place: int, values: tuple[int, ...], part: Table, wanted: dict[int, Table]
     ) -> None:
         """Divide a part of a table's entry among the messages that the table was made of."""
-        place = tuple([assignment[v] for v in scope])
-        for before, message, variable in reversed(self._joined.get(scope, ())):
+        for before, message, variable in reversed(self._joined.get(place, ())):
             if before is None:
                 wanted[variable] = part
             else:
-                _, (part, wanted[variable]) = trace([(before, place), (message, place)], part)
+                _, (part, wanted[variable]) = trace([(before, values), (message, values)], part)

@@ -174,11 +174,12 @@ class _Reduction:
             for other, table in tables.items():
                 self._add(other, self._arithmetic.select(table, (0, None), (0,)))
             return
-        parts: list[tuple[Table, Scope]] = [] if own is None else [(own, (0,))]
-        parts += [(table, (0, 1 + axis)) for axis, table in enumerate(tables.values())]
-        if not parts:
+        axes: list[Scope] = [] if own is None else [(0,)]
+        axes += [(0, 1 + axis) for axis in range(len(tables))]
+        if not axes:
             return
-        message, _ = self._arithmetic.eliminate(parts, 0)
+        combined = [*([] if own is None else [own]), *tables.values()]
+        message, _ = self._arithmetic.eliminate(combined, (tuple(axes), 0))
         match tuple(tables):
             case ():
                 self._constant += int(message)

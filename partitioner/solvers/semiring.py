@@ -23,6 +23,8 @@ import numpy.typing as npt
 
 Table = npt.NDArray[Any]
 Scope = tuple[int, ...]
+Parts = tuple[tuple[Scope, ...], int]
+"""The axes of tables in their product, ascending, and the axis that is projected out."""
 Place = tuple[int | slice, ...]
 Trace = Callable[[Sequence[tuple[Table, Place]], Table], tuple[int, list[Table]]]
 
@@ -86,7 +88,7 @@ class TableArithmetic:
         self._kept: list[Table] = []
         self._selected: dict[tuple[int, tuple[int | None, ...], Scope], Table] = {}
         self._products: dict[tuple[int, int], Table] = {}
-        self._eliminated: dict[tuple[tuple[tuple[int, Scope], ...], int], tuple[Table, Table | None]] = {}
+        self._eliminated: dict[tuple[Parts, tuple[int, ...]], tuple[Table, Table | None]] = {}
         self._distinct: dict[tuple[object, ...], list[Table]] = {}
         self._distinct_bytes = 0
 
@@ -109,19 +111,17 @@ class TableArithmetic:
             found = self._products[key] = self._one(self.semiring.multiply(a, b))
         return found
 
-    def eliminate(self, parts: Sequence[tuple[Table, Scope]], axis: int) -> tuple[Table, Table | None]:
-        """Multiply tables and project out an axis; also return the constant that was taken out, if any.
-
-        Each table comes with the axes that it has, ascending.
-        """
-        key = (tuple([(id(table), axes) for table, axes in parts]), axis)
+    def eliminate(self, tables: Sequence[Table], parts: Parts) -> tuple[Table, Table | None]:
+        """Multiply tables and project out an axis; also return the constant that was taken out, if any."""
+        key = parts, tuple(map(id, tables))
         found = self._eliminated.get(key)
         if found is None:
             if self._distinct_bytes > KEPT_BYTES:
                 self._forget()
-            self._kept += [table for table, _ in parts]
-            rank = 1 + max(axes[-1] for _, axes in parts)
-            ascending = sorted(parts, key=lambda part: part[0].size)
+            self._kept += tables
+            every_axes, axis = parts
+            rank = 1 + max(axes[-1] for axes in every_axes)
+            ascending = sorted(zip(tables, every_axes, strict=True), key=lambda part: part[0].size)
             spread = [_spread(table, axes, rank) for table, axes in ascending]
             project = self.semiring.project
             left = (

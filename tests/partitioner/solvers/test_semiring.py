@@ -23,12 +23,16 @@ SCOPES = ((0,), (2,), (0, 1), (1, 2), (0, 1, 2))
 def test_a_variable_is_eliminated_from_the_product(pieces_of, scopes, axis, seed):
     scopes = [*scopes, (0, 1, 2)]
     random = np.random.default_rng(seed)
-    parts = [(random.integers(-9, 9, [SHAPE[v] for v in scope]), scope) for scope in scopes]
-    spread = [table.reshape([SHAPE[v] if v in scope else 1 for v in range(3)]) for table, scope in parts]
+    tables = [random.integers(-9, 9, [SHAPE[v] for v in scope]) for scope in scopes]
+    spread = [
+        table.reshape([SHAPE[v] if v in scope else 1 for v in range(3)])
+        for table, scope in zip(tables, scopes, strict=True)
+    ]
+    parts = tuple(scopes), axis
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(semiring, "PIECE_ENTRIES", pieces_of)
-        left, constant = TableArithmetic(MIN_PLUS).eliminate(parts, axis)
-        product, none = TableArithmetic(SUM_PRODUCT).eliminate(parts, axis)
+        left, constant = TableArithmetic(MIN_PLUS).eliminate(tables, parts)
+        product, none = TableArithmetic(SUM_PRODUCT).eliminate(tables, parts)
     np.testing.assert_array_equal(left + constant, sum(spread).min(axis=axis))
     assert left.min() == 0
     np.testing.assert_array_equal(product, np.prod(np.broadcast_arrays(*spread), axis=0).sum(axis=axis))
@@ -37,7 +41,7 @@ def test_a_variable_is_eliminated_from_the_product(pieces_of, scopes, axis, seed
 
 def test_floats_keep_their_minimum():
     table = np.array([[0.5, 1.5], [2.5, 0.25]])
-    left, constant = TableArithmetic(MIN_PLUS).eliminate([(table, (0, 1))], 0)
+    left, constant = TableArithmetic(MIN_PLUS).eliminate([table], (((0, 1),), 0))
     np.testing.assert_array_equal(left + constant, [0.5, 0.25])
 
 
@@ -66,8 +70,8 @@ def test_results_that_take_too_much_memory_are_forgotten(monkeypatch):
     arithmetic = TableArithmetic(MIN_PLUS)
     for _ in range(10):
         table = rng.integers(0, 9, (6, 5))
-        left, constant = arithmetic.eliminate([(table, (0, 1))], 1)
+        left, constant = arithmetic.eliminate([table], (((0, 1),), 1))
         np.testing.assert_array_equal(left + constant, table.min(axis=1))
-        again, _ = arithmetic.eliminate([(table, (0, 1))], 1)
+        again, _ = arithmetic.eliminate([table], (((0, 1),), 1))
         assert again is left
         assert len(arithmetic._distinct) <= 3
