@@ -43,8 +43,9 @@ def command(
     """Partition MODEL's training graph, or take PLAN, and print what every worker does.
 
     Each line is an instruction. PLAN is a plan file, whose name ends in .json. MODEL is a name that `tofu
-    models` lists, a file of MXNet or ONNX, or `file.py:function`. After PLAN it is needed only if the
-    file does not say which model it was made for. What is left out is as planned, or as `tofu plan` has it.
+    models` lists, a file of MXNet or ONNX, or `file.py:function`. After PLAN it is needed only if the file
+    does not say which model it was made for. Options that are left out are as planned, or as `tofu plan` has
+    them.
 
     --messages prints which pieces may travel together, so that a worker reads as few messages as the order of
     instructions allows.

@@ -53,7 +53,7 @@ def command(
     """Partition MODEL's training graph, or take PLAN, and simulate one iteration on a machine.
 
     It prints the time of the iteration, how each worker spends it, and what decides it. PLAN and MODEL are as
-    for `tofu lower`. What is left out is as planned, or as `tofu plan` has it.
+    for `tofu lower`. Options that are left out are as planned, or as `tofu plan` has them.
     """
     from ..machines import load
     from ..partitioner import lower

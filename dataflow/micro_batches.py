@@ -45,7 +45,7 @@ class _Unrolling:
         self._operations: list[Operation] = []
         self._data = [tensor.index for tensor in graph.tensors if tensor.role is Role.DATA]
         self._repeated = _repeated(graph)
-        # What the micro-batch in the making reads for a tensor of the given graph: the tensor, if not here.
+        # The tensor that the micro-batch in the making reads for a given one: that one, if it is not here.
         self._now: dict[int, int] = {}
 
     def run(self) -> Graph:

@@ -70,8 +70,9 @@ def training_graph(
     float32, see `mixed_precision`; float32 and float64 are the type of all tensors. Gradients are
     `loss_scale` times as large until the updates divide by it; None is 128 for float16 and 1 for others.
 
-    With `recompute` above 1, the forward pass is cut into that many segments at most. What passes between
-    them is kept, and most other activations are computed again in the backward pass, see `recomputed`.
+    With `recompute` above 1, the forward pass is cut into that many segments at most. Tensors that pass
+    between them are kept, and most other activations are computed again in the backward pass, see
+    `recomputed`.
     """
     if micro_batches < 1:
         raise GraphError(f"a batch cannot be processed in {micro_batches} micro-batches; use 1 or more")

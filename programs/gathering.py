@@ -1,9 +1,9 @@
 """Let transfers wait for each other, so that their pieces travel together.
 
 All workers collect some tensors of a group, as gradients are reduced. Of each group all wait for the one that
-is collected last, hop by hop. Whatever touches what they write, or overwrites what they read, waits as well
-and keeps its order. Everything else keeps its place. Bytes and bits do not change: every instruction does
-what it did, on the same values.
+is collected last, hop by hop. Instructions that touch what they write, or overwrite what they read, wait as
+well and keep their order. Everything else keeps its place. Bytes and bits do not change: every instruction
+does what it did, on the same values.
 
 Assumes: the programs are in the order of the clock, and no tensor of a group is needed to make another one.
 Guarantees: of two instructions of which one depends on the other, the earlier one stays earlier.

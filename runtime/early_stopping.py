@@ -16,8 +16,8 @@ from .progress import Epoch
 class EarlyStopping:
     """Ends a run after `patience` epochs in a row, none of which is better than the best one before them.
 
-    The metric is that of the held-out data, or of the training data if there are none. Whether a run ends
-    follows from its finished epochs, so a resumed run ends after as many epochs. Raises DataError for
+    The metric is that of the held-out data, or of the training data if there are none. The finished epochs
+    alone decide whether a run ends, so a resumed run ends after as many epochs. Raises DataError for
     arguments of other kinds.
     """
 

@@ -4,7 +4,7 @@ The program runs on the engine as in training, for some rounds after a warm-up, 
 by the clock on the wall. So a kernel finds the caches as the instructions before it left them, other workers
 run at the same time, and threads share the processor and the interpreter as they do in training. The time of
 an instruction begins when its thread is done with the one before, or when its step begins if the thread had
-to wait for another one. What passes between the end of that wait and the beginning is the time to wake.
+to wait for another one. The time to wake passes between the end of that wait and the beginning.
 
 Equal work (`programs.instruction_work`) has one time. In a round it is the mean of all that is equal. The
 rounds count that lie between the quartiles by the sum of all their times, and the mean of those is the time.

@@ -155,7 +155,7 @@ def flattened(
     words.extend(ways)
     words[LEG_OWNER] = len(words)
     words.extend(owners)
-    # What needs what, in both directions.
+    # The needs of jobs, in both directions.
     firsts, listed = _grouped([rank[each[0]] for each in needs], count)
     _put_firsts(words, NEED_FIRSTS, firsts, 0, count, 1)
     for place in listed:

@@ -70,8 +70,8 @@ AnyReducer = Reducer | CustomReducer
 class Number:
     """A literal; after specialisation also an attribute's value.
 
-    1, 1.0 and True are unequal, and so are 0.0 and -0.0: `x // 2` is an index, and `x // 2.0` is not.
-    Whatever is cached by description tells them apart.
+    1, 1.0 and True are unequal, and so are 0.0 and -0.0: `x // 2` is an index, and `x // 2.0` is not. All
+    caches by description tell them apart.
     """
 
     value: int | float

@@ -21,6 +21,7 @@ PHRASES = {
     r"\banew\b": "write 'again'",
     r"\bso\smany\b": "name the number",
     r'"""What\s': "begin with the thing itself",
+    r"(?<=[.;] )(?:What|Whatever|Whether)\s[a-z][^.?]*\.(?!\w)": "name the thing that is the subject",
 }
 
 

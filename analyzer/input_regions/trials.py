@@ -1,6 +1,6 @@
 """Boxes whose values are tried, in batches that fit the memory.
 
-Whether a box is tried depends on the box alone, so its region is the same wherever it is asked for.
+The choice to try a box depends on the box alone, so its region is the same wherever it is asked for.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ from .files import graph, network
 from .guard import Guard
 
 OPERATIONS = ("write", "sync", "rename", "sync_folder", "remove")
-"""The operations on files. What is removed is the oldest checkpoint, so others have no such moment."""
+"""The operations on files. Only the oldest checkpoint is removed, so others have no such moment."""
 
 Save = Callable[[Path, int], object]
 """Saves one of two contents."""

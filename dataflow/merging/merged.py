@@ -229,7 +229,8 @@ class _Merging:
     def _stack(self, parts: tuple[int, ...], place: int, reader: Operation) -> int:
         """Return the tensor that has tensors one after the other in its first dimension.
 
-        What the forward pass reads is made there, even if it was first stacked for the backward pass.
+        A tensor that the forward pass reads is made there, even if it was first stacked for the backward
+        pass.
         """
         known = self._stacks.get(frozenset(parts))
         if known is not None and known.parts == parts:

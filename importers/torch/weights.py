@@ -18,8 +18,8 @@ from .installed import installed
 def to_torch(module: Any, symbol: Symbol, parameters: Mapping[str, npt.ArrayLike]) -> Any:
     """Write parameters and states into the module that the symbol was read from, and return the module.
 
-    All values are checked before any is written. Tied tensors are written once. What the symbol does not
-    have, such as the number of batches that batch normalisation has seen, stays. Raises DataError for a
+    All values are checked before any is written. Tied tensors are written once. Values that the symbol does
+    not have, such as the number of batches that batch normalisation has seen, stay. Raises DataError for a
     name or a shape that does not fit.
     """
     torch = installed()

@@ -1,8 +1,8 @@
 """The functions of a kernel for a processor: a nest of loops over the elements of a group of outputs.
 
-Every index variable has a loop. What depends on the outer ones alone is read and reduced outside the others.
-Iterations of the innermost loop are independent of each other. A long reduction has partial results in
-*lanes*: term `i` of its innermost loop goes to lane `i % LANES`, and the lanes are combined at the end. A
+Every index variable has a loop. Terms that depend on the outer ones alone are read and reduced outside the
+others. Iterations of the innermost loop are independent of each other. A long reduction has partial results
+in *lanes*: term `i` of its innermost loop goes to lane `i % LANES`, and the lanes are combined at the end. A
 reduction *across* memory, such as the sum of each column, adds whole rows to the results of a block of
 columns. So the source states the order of a sum, which is the same with any vector instructions.
 """

@@ -1,7 +1,7 @@
 """Dropout: elements set to zero at random, the others scaled up.
 
-Whether an element is kept follows from its position and a seed, so every worker decides the same, and the
-gradient decides again instead of keeping a mask.
+An element's position and a seed decide whether it is kept, so every worker decides the same, and the gradient
+decides again instead of keeping a mask.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Compute a box of an operator by functions in C++ that are written from its description.
 
-What a call needs but for its addresses is found once for its box and the layout of its arrays.
+All that a call needs but its addresses is found once for its box and the layout of its arrays.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The compact forms in which plans say who computes or holds what, and the parts that each stands for.
 
 An operation's form names index variables, a tensor's form names dimensions. Every form expands to parts: a
-box on a worker, several on one worker, or none. What a plan means is its parts alone; two forms with the same
-parts are the same plan.
+box on a worker, several on one worker, or none. A plan means its parts alone; two forms with the same parts
+are the same plan.
 
 A part has a *term*, too. A value that is not reduced yet is the sum of its terms, and an operation that reads
 one makes terms of its outputs. Without `Partial` there is one term, number 0.

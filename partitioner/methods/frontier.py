@@ -163,7 +163,7 @@ def find_frontier(
     """Find the frontier of plans of a graph in a space, up to a limit of memory.
 
     `recompute` are the numbers of segments in which activations may be computed again; 1 is the graph itself.
-    What is proven holds for every space. Few plans that keep nothing are all considered.
+    Proofs hold for every space. Few plans that keep nothing are all considered.
 
     Raises PlanError if no plan is found that fits, and MachineError as `SearchSettings.made_objective`.
     """
@@ -215,7 +215,7 @@ def variants_of(graph: Graph, recompute: Sequence[int]) -> dict[int, Graph]:
 
 
 class _Tried:
-    """The plans of a graph that were tried, each measured once. What tries more returns all of them."""
+    """The plans of a graph that were tried, each measured once. Methods that try more return all of them."""
 
     def __init__(
         self, graph: Graph, workers: int, machine: Machine, segments: int, measures: Measures

@@ -1,6 +1,7 @@
 """A plan expanded: the tasks of every operation, and the holdings of every version of a tensor.
 
-Forms are how plans are written and searched. What they stand for is here, as values that print themselves.
+Forms are how plans are written and searched. Here are the tasks and holdings that they stand for, as values
+that print themselves.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class Version:
     hops: tuple[tuple[Move, ...], ...]
     """How it is made: what each worker fetches and sums, hop by hop.
 
-    What is already in its place is not moved.
+    Parts that are already in their places are not moved.
     """
 
     readers: tuple[str, ...]

@@ -6,7 +6,7 @@
 
 All sequences that differ only in the order of a rest are one choice, so there are few choices, and the least
 sum of these tables is a lower bound for every plan. It is close, because two classes can mostly agree on an
-order in which their parts lie nested. What is lost is that all classes must agree at once.
+order in which their parts lie nested. The bound does not require that all classes agree at once.
 
 A choice is represented by its ascending sequence: within a run, the labels in their order, then None, then
 `Partial`. Of a class with a restriction, a choice is kept if it has an order that the restriction allows; any

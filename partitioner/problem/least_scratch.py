@@ -6,8 +6,8 @@
 for the fullest of k workers w, and all operations i and o, since every worker holds its arena and the scratch
 of its largest kernel at once. `live` is the least that is live while an operation computes (`live_bytes`). An
 output that overwrites a tensor shares the memory of an input, or it has memory of its own, which does not
-count in `live`: `apart`. The bound is the largest, over all o, of the least over the strategies of o. Whether
-an operation raises it is known as soon as one strategy needs little, so few kernels are prepared.
+count in `live`: `apart`. The bound is the largest, over all o, of the least over the strategies of o. An
+operation is known not to raise it as soon as one strategy needs little, so few kernels are prepared.
 """
 
 from __future__ import annotations

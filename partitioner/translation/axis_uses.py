@@ -1,8 +1,8 @@
 """The use of every axis of a mesh for a tensor, found from the parts of a plan.
 
 No form is looked at: parts that differ along an axis in one dimension are cut there, and parts that differ in
-their terms alone are terms. What was found is only a proposal. Each system then says which boxes it would
-give by its own rule, and `compared` holds these against the parts of the plan.
+their terms alone are terms. The result is only a proposal. Each system then says which boxes it would give by
+its own rule, and `compared` holds these against the parts of the plan.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Build expressions from lark's parse tree: names, calls and subscripts get their meaning here.
 
 A name means what the header, the statements above and the form say: an attribute, a reducer, `pad`, an opaque
-function, a constant, a scalar stage, a description that is called. Whether names are bound and ranks agree is
-checked later. Building works bottom-up and iteratively, so the depth of the text does not matter.
+function, a constant, a scalar stage, a description that is called. Names that are not bound and ranks that do
+not agree are found later. Building works bottom-up and iteratively, so the depth of the text does not matter.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """From an attached convolution kernel and views of a device's memory to calls of the vendor's library.
 
-Views are cut to the rows and places that meet (`kernels/convolution/library_form.py`). What the cut leaves
-out of the result is zero.
+Views are cut to the rows and places that meet (`kernels/convolution/library_form.py`). Elements of the result
+that the cut leaves out are zero.
 """
 
 from __future__ import annotations

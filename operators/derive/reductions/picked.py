@@ -3,9 +3,10 @@
     Sum(v: where(row[b] == v and x[b] == y[v], g[v], 0))
         ->  where(x[b] == Sum(v: where(row[b] == v, y[v], 0)), Sum(v: where(row[b] == v, g[v], 0)), 0)
 
-These are the gradients of the greatest and the least of the elements that are written at a place. What a
-condition has besides the position is picked by itself, so nothing has an element for each pair of position
-and place. Where no place is picked, both sums are 0, and so is the result, whatever the condition says of it.
+These are the gradients of the greatest and the least of the elements that are written at a place. The parts
+of a condition besides the position are picked by themselves, so nothing has an element for each pair of
+position and place. Where no place is picked, both sums are 0, and so is the result, whatever the condition
+says of it.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ class WindowGeometry:
 
 @dataclass(frozen=True, slots=True)
 class LibraryForm:
-    """A convolution whose rows and places all meet. What the cut leaves out of a result is zero."""
+    """A convolution whose rows and places all meet. Elements of a result that the cut leaves out are zero."""
 
     data: Array
     """The images, `[image, channel, *row]`."""

@@ -13,7 +13,7 @@ from .patches import Block, Sizes, Windows, flat
 class Weights:
     """Filters `[filter, channel, *tap]` as `matrices`, copied by `refresh` unless they lie so already.
 
-    Whichever of filters and channels is denser in memory stays so: copying along the other is slow.
+    The denser one of filters and channels in memory stays so: copying along the other is slow.
     """
 
     def __init__(self, source: Array, memory: Array | None, matrices: Array) -> None:

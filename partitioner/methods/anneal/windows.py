@@ -63,7 +63,7 @@ class _Regions:
 
 
 class DecisionWindows:
-    """The windows of a space on a machine. What is equal is timed once."""
+    """The windows of a space on a machine. Equal tasks and transfers are timed once."""
 
     def __init__(
         self,

@@ -152,7 +152,8 @@ class _Synchronised:
     def updates_last(self, variables: Iterable[TrainedVariable]) -> tuple[str, ...]:
         """Return all operations in the order of the base, those that update variables at the end.
 
-        What overwrites a tensor that these read, such as a count of updates, is at the end as well.
+        An operation that overwrites a tensor that these read, such as a count of updates, is at the end as
+        well.
         """
         updates = {update.name for each in variables for update in each.updates}
         read = {tensor for name in updates for tensor in self._named[name].inputs}

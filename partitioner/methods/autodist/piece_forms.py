@@ -98,8 +98,8 @@ def computed_form(
 ) -> Form:
     """Return the form in which every holder computes what touches its pieces, with all sums.
 
-    `uses` are those of a tensor that has the shape of the variable, whose region is `whole`. What it computes
-    is a part of the results, or a partial result if `kind` is `reduce`. Raises PlanError for an operation at
+    `uses` are those of a tensor that has the shape of the variable, whose region is `whole`. It computes a
+    part of the results, or a partial result if `kind` is `reduce`. Raises PlanError for an operation at
     `place` that cannot be split along a dimension of variable `name`.
     """
     boxes = [(piece.holders, piece.region) for piece in pieces]

@@ -1,8 +1,9 @@
 """A base as a plan for the graph in which gradients are encoded, delayed or applied one by one.
 
 An encoder takes one gradient from each worker, of an equal share of the samples. So it is for variables of
-which the base has such gradients, whatever it does with other variables. What a rewrite adds has the forms of
-data parallelism, and is held by all workers if it has no samples. All else stays as the base has it.
+which the base has such gradients, whatever it does with other variables. Operations and tensors that a
+rewrite adds have the forms of data parallelism, and all workers hold those without samples. All else stays as
+the base has it.
 """
 
 from __future__ import annotations

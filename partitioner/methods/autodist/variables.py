@@ -71,9 +71,9 @@ def find_variables(graph: Graph) -> tuple[TrainedVariable, ...]:
 def _updates(graph: Graph) -> dict[int, int]:
     """Return the parameter of every operation that updates one, or what its updates read and write.
 
-    Later operations come first, so that an accumulator is known by the update that reads it. What updates of
-    two variables touch, such as a count of updates, belongs to none: the operation that updates it is left
-    out.
+    Later operations come first, so that an accumulator is known by the update that reads it. A tensor that
+    updates of two variables touch, such as a count of updates, belongs to none: the operation that updates it
+    is left out.
     """
     roots = _roots(graph)
     owner: dict[int, int] = {root: root for root in set(roots) if graph.tensors[root].role is Role.PARAMETER}

@@ -17,7 +17,7 @@ def data_parallel(strategies: Strategies) -> Strategy:
 
 
 def by_sample(decision: Decision, workers: int) -> Configuration:
-    """Split samples as often as they last. What has none is repeated."""
+    """Split samples as often as they last. A decision without samples is repeated."""
     degrees = [1] * len(decision.dimensions)
     kinds = [dimension.kind for dimension in decision.dimensions]
     kind = Kind.SAMPLE if Kind.SAMPLE in kinds else Kind.REPLICA

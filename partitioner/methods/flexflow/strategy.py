@@ -1,8 +1,8 @@
 """Strategies of the SOAP space: what decisions in configurations compute and hold.
 
 Workers hold what they make. Partial results are reduced by workers that make them (`Holders`), and readers
-fetch what they need. What an operation overwrites is held where the operation makes it: weights live where
-they are updated.
+fetch what they need. A tensor that an operation overwrites is held where the operation makes it: weights live
+where they are updated.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class _Home:
 
 
 class Strategies:
-    """The strategies of a space. What is equal is made once."""
+    """The strategies of a space. Equal forms are made once."""
 
     def __init__(self, soap: Soap, space: Space) -> None:
         self.soap = soap

@@ -1,9 +1,9 @@
 """Wu et al. 2016: each recurrent layer on a worker of a group, and samples split over groups.
 
 A layer is a set of ties that feed each other: operations of one cell at different time steps have one tie,
-and a cell's outputs come back to it. What is not recurrent goes with the first layer that it feeds, or with
-the last one if it feeds none. Gradients and updates of a parameter go with the layer that reads it, and other
-operations of the backward pass with the first layer of what they read.
+and a cell's outputs come back to it. Other operations of the forward pass go with the first layer that they
+feed, or with the last one if they feed none. Gradients and updates of a parameter go with the layer that
+reads it, and other operations of the backward pass with the first layer of what they read.
 """
 
 from __future__ import annotations

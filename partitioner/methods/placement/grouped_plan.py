@@ -4,9 +4,9 @@ A group of one worker runs whole operations. A tensor is held by the group that 
 smaller plan. Another group whose operations read it copies it, in the same layout, and keeps the copy until
 its last reader: a tensor reaches a group once. If one worker reads it for one operation, it is fetched for
 that operation alone. Data stay where the smaller plan has them, on the group that reads them first, or split
-by batch over all workers if they are fed so. What is read and never overwritten is on every group that reads
-it. Some operations and tensors may be shared by more workers instead, by all or by as many neighbours as
-divide all, which fetch their parts of what they read.
+by batch over all workers if they are fed so. A tensor that is read and never overwritten is on every group
+that reads it. Some operations and tensors may be shared by more workers instead, by all or by as many
+neighbours as divide all, which fetch their parts of what they read.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """ONNX's node tests as a second opinion: every case is a model, which is imported and computed.
 
-What is left out is counted by its reason in `golden/counts.txt`; run with `--update-golden` after changing an
-adapter or the version of ONNX, and review what changed.
+Cases that are left out are counted by their reasons in `golden/counts.txt`; run with `--update-golden` after
+changing an adapter or the version of ONNX, and review what changed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Kernels in C compute what NumPy's do, on any box and view. What they do not take stays with NumPy."""
+"""Kernels in C compute what NumPy's do, on any box and view. NumPy runs operators that they do not take."""
 
 from __future__ import annotations
 

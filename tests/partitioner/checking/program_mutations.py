@@ -113,7 +113,7 @@ def overwritten_by(subject):
 def updates_before_a_reader(subject, draw):
     """Run an operation that reads the home of an old value after the one that overwrites it.
 
-    What it makes is read later still, so nothing else goes wrong. A copy that was made in time may be read
+    Its results are read later still, so nothing else goes wrong. A copy that was made in time may be read
     after the update: it is the value that the graph asks for.
     """
     at_home = {

@@ -1,8 +1,8 @@
 """A fast model of an iteration: the jobs of a strategy without its plan and its programs.
 
 Operations and transfers are visited once, in the order in which they run, and become jobs on the lanes of the
-simulator. What data parallelism computes and moves besides synchronisation is measured once, by a simulation
-of all-reduces.
+simulator. The computations and transfers of data parallelism besides synchronisation are measured once, by a
+simulation of all-reduces.
 
     exact         the bytes of each message, latencies, the order of transfers, what waits for what
     approximate   parts of a variable take their share of its update, and pieces their share of its bytes; a
