@@ -1,4 +1,4 @@
-"""Four spaces of plans: every tensor is split; tensors may be replicated; what is made may be kept as well;
+"""Four spaces of plans: every tensor is split; tensors may be replicated; results may be kept as well;
 activations may have copies too.
 
 python -m benchmarks.space [MODEL ...] [--spaces SPACE ...] [--save benchmarks/results/space.json]

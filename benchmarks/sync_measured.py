@@ -1,8 +1,9 @@
 """Sampled strategies on this machine: the fast model and the simulator against measured iterations.
 
-Two workers are two threads of the NumPy engine. `plain` has all-reduces of single variables profiled, so what
-the others do is fitted; `all` has the programs of all strategies profiled. `seconds` are medians of rounds in
-which all strategies run in turn, and `noise` the distance between the quartiles of a strategy's rounds.
+Two workers are two threads of the NumPy engine. `plain` has all-reduces of single variables profiled, so the
+work of the others is fitted; `all` has the programs of all strategies profiled. `seconds` are medians of
+rounds in which all strategies run in turn, and `noise` the distance between the quartiles of a strategy's
+rounds.
 
 A pair counts if its measured times differ by more than the noise of either. `again` is how the odd rounds
 rank the pairs that differ so by the even ones: no prediction can do better. `ratio` has the least, the median

@@ -93,7 +93,7 @@ class Planned:
         return rewrite(graph, plan.workers, plan)
 
     def source(self, model: str, recorded: PlanOrigin | None = None) -> PlanOrigin:
-        """Return what a plan file records of the graph; what is left out is as for `graph_of`."""
+        """Return what a plan file records of the graph; options that are left out are as for `graph_of`."""
         from ..partitioner.plans.origin import PlanOrigin
 
         given = {field.name: getattr(self, field.name) for field in fields(self)}
@@ -103,7 +103,7 @@ class Planned:
         return found
 
     def graph_of(self, model: str, recorded: PlanOrigin | None = None) -> Graph:
-        """Return the training graph of MODEL; what is left out is as recorded, or as `tofu plan` has it."""
+        """Return the training graph of MODEL; options left out are as recorded, or those of `tofu plan`."""
         source = self.source(model, recorded)
         found = load_model(model, source.batch, dict(source.shapes))
         return found.training_graph(

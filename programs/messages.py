@@ -11,7 +11,7 @@ Bytes do not change: a region that is fetched twice travels twice.
 
 Both ends derive the same messages from the programs. Those of a pair are in the order in which they are
 needed, each at a tick of its own, so they can be sent in that order. Whoever sends each message at the tick
-at which it is needed cannot deadlock: what it carries is written at earlier ticks.
+at which it is needed cannot deadlock: its bytes are written at earlier ticks.
 
 Implemented in: `_intervals`, `_stab`. Assumes: programs in the order of the clock.
 """

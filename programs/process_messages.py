@@ -3,7 +3,7 @@
 Both ends derive the same messages: the fewest for the order of the instructions, see `programs.messages`, but
 that pieces for operations that learn travel apart, since iterations may leave these out. Messages are in the
 order of (tick, operation, sender, receiver), and every process sends and receives in this order. So the first
-message that is not yet received can always be: what it carries was written at earlier ticks, and all that its
+message that is not yet received can always be: its bytes were written at earlier ticks, and all that its
 two ends do before it is done. No run can deadlock, even if a send ends only when the message is received.
 
 The bytes of all messages are those that the programs fetch: a region that is fetched twice travels twice.

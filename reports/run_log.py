@@ -72,7 +72,7 @@ class RunLog(Report):
             os.ftruncate(self._handle, whole)
 
     def _add(self, facts: Mapping[str, Any]) -> None:
-        """Add a line by one write; what a full disk took of it is removed again."""
+        """Add a line by one write; the part of it that a full disk took is removed again."""
         line = json_line(facts).encode() + b"\n"
         before = os.fstat(self._handle).st_size
         try:

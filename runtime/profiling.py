@@ -129,8 +129,8 @@ def measure(
     """Measure the instructions of programs, which `tofu.lower` makes; return this machine with their times.
 
     `path` is a machine file of this machine's processor, or of its cards if `device` is `gpu`. If it does not
-    exist, the devices are measured and the file is written. Times are kept in a profile next to it; what it
-    has is not measured again.
+    exist, the devices are measured and the file is written. Times are kept in a profile next to it; times
+    that it has are not measured again.
 
     Raises MachineError if the file or its profile is that of another machine or version, and ExecutionError
     if there is no card or a program cannot run here.

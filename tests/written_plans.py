@@ -35,7 +35,7 @@ def training_graph() -> Any:
 
 
 def stage(name: str) -> Spread:
-    """Every layer whole on a worker of its own; what belongs to no layer is on worker 3."""
+    """Every layer whole on a worker of its own; all that belongs to no layer is on worker 3."""
     return Spread((), (int(name[name.index("fc") + 2]) - 1 if "fc" in name else 3,))
 
 

@@ -234,8 +234,8 @@ def _meets(
 
 
 def _components(access: Access) -> list[list[int]]:
-    """Return axes of an access in groups that share no variable: what is read is the product of
-    the groups.
+    """Return axes of an access in groups that share no variable: the elements that are read are the
+    product of the groups.
     """
     moving = {axis: set(_variables(access, [axis])) for axis in range(len(access.indices))}
     return [sorted(axes) for axes in linked(moving)]

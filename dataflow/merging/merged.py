@@ -9,7 +9,7 @@ The tensors in which members of a group differ are stacked. The operator gets on
     terms      the sum of all members = Sum(lambda part, n: dy[part, n, h] * x[part, n, k])
 
 Strategies, gradients and kernels of the new operation follow from its description. A stack is made once and
-shared by all groups that read it, and what was sliced is not stacked again. The group that saves most comes
+shared by all groups that read it, and slices are not stacked again. The group that saves most comes
 first. Bytes that are touched:
 
     siblings   before  inputs and result of every member

@@ -5,7 +5,7 @@
     error[r]      = corrected[r] - stored[r]        only with feedback; a state of each worker, zero at first
     gradient      = sum of stored[r] over r, added up in float32 and stored in 16 bits
 
-All but the sum is done by the worker of each replica, so what workers exchange has 16 bits on both hops of an
+All but the sum is done by the worker of each replica, so workers exchange 16 bits on both hops of an
 all-reduce.
 """
 

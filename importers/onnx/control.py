@@ -1,7 +1,8 @@
 """ONNX nodes with graphs inside them: a branch is chosen, and a loop is unrolled, when the model is read.
 
 The condition of an If, the number of steps of a Loop and its condition after every step must be constants, or
-follow from constants. A number of steps is a constant in bodies: what is computed from it alone is folded.
+follow from constants. A number of steps is a constant in bodies: values that are computed from it alone are
+folded.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ def paddings(node: OnnxNode, kernel: Sequence[int]) -> tuple[tuple[int, ...], tu
 def surrounded(
     data: OnnxOperand, before: Sequence[int], after: Sequence[int], value: float = 0.0
 ) -> OnnxOperand:
-    """MXNet pads both sides of a dimension alike, so what differs is padded apart."""
+    """MXNet pads both sides of a dimension alike, so the difference is padded apart."""
     width = [0, 0, 0, 0, *(count for pair in zip(before, after, strict=True) for count in pair)]
     return apply("Pad", data, mode="constant", pad_width=width, constant_value=value) if any(width) else data
 

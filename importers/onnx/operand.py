@@ -158,7 +158,7 @@ class Constants(Scope):
     ) -> Sequence[OnnxOperand]:
         """Return variables that an operator with these parameters updates, which begin with these values.
 
-        Files hold equal values once, so what else reads such a value must not see the updates.
+        Files hold equal values once, so other readers of such a value must not see the updates.
         """
         return self._states.setdefault(
             (*parameters, *values),

@@ -125,7 +125,7 @@ class BaseModule(ABC):
         return
 
     def install_monitor(self, mon: Any) -> None:
-        """Raises AttributeError: what is computed on the way is seen by binding `symbol.get_internals()`."""
+        """Raises AttributeError: values on the way are seen by binding `symbol.get_internals()`."""
         raise AttributeError(
             "monitors are not supported; bind symbol.get_internals() to look at what is inside"
         )

@@ -9,8 +9,9 @@ reduced over `n` terms, it fetches T from a holder of every term, except what it
 n P|`. An element that several workers hold is fetched once. A worker that has a copy uses its own.
 
 A tensor may be held in `m` terms that are not reduced yet. An owner then fetches `n / m` terms of what it
-holds, and what a worker computed itself counts if it is among these. If results may be reduced on their way,
-in parts S of what the owners hold, the count is the lesser of both: `n |S| - |S n P| + |T| - |T n S|`.
+holds, and a term that a worker computed itself counts if it is among these. If results may be reduced on
+their way, in parts S of what the owners hold, the count is the lesser of both:
+`n |S| - |S n P| + |T| - |T n S|`.
 """
 
 from __future__ import annotations

@@ -134,7 +134,7 @@ class Movements:
         return found
 
     def layout(self, layout: Layout) -> WorkerRegions:
-        """Return the regions in which a tensor is held; what is empty is not held."""
+        """Return the regions in which a tensor is held; empty regions are not held."""
         found = self._layouts.get(layout)
         if found is None:
             parts = layout.expanded

@@ -107,7 +107,7 @@ def _moved(partitioned: PartitionedGraph) -> Iterator[tuple[int, int, int, int]]
 
 
 def _transfers(program: Program) -> Iterator[tuple[int, int, tuple[Piece, ...]]]:
-    """Return every transfer's tick, target and pieces; what has one tick is one transfer of all workers."""
+    """Return every transfer's tick, target and pieces; those of one tick are a transfer of all workers."""
     for instruction in program.instructions:
         match instruction:
             case Compute():

@@ -48,7 +48,7 @@ def lightest(problem: Problem, plan: Solution) -> Solution:
 
 
 class _Layouts:
-    """The layouts of tensors with their costs; what repeats is computed once."""
+    """The layouts of tensors with their costs; equal ones are computed once."""
 
     def __init__(self, problem: Problem, plan: Solution) -> None:
         self._problem = problem

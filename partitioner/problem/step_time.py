@@ -5,7 +5,7 @@
     cost of a plan          =  sum of all tables after the last step, in picoseconds
 
 So an operation takes as long as its slowest worker, a transfer as its slowest level, and nothing overlaps.
-Programs overlap computations with transfers, so what the simulator finds is less. It decides between the
+Programs overlap computations with transfers, so the simulator finds less time. It decides between the
 plans that searches find (`api.partition`). After some steps, each of the remaining groups computes as one
 worker. Implemented in: `transfer_time` (bytes by level), `StepTime.alone` (computations).
 """

@@ -2,7 +2,7 @@
 
     tick       the same, so none needs what another one makes
     memory     no bytes that one of them writes are read or written by another one
-    order      next to each other, so whatever they wait for was issued before the first of them
+    order      next to each other, so all that they wait for was issued before the first of them
 
 Groups of all-reduces have such transfers after `programs.gathering`, and so have operations with several
 inputs that are elsewhere.

@@ -8,7 +8,7 @@ engine runs them, and `check_memory` checks both. The stand-in of a process has
 * a `MultiFetch` for every message that is sent to it, which reads the pieces. Its target is empty.
 
 So a stand-in receives in one lane and sends in the other. The tick `t` of the programs becomes `2 t + 1`.
-Messages are sent and received at `2 t`: what they carry was written before. The memory for receipts is
+Messages are sent and received at `2 t`: their bytes were written before. The memory for receipts is
 planned like an arena. A receipt may run up to `AHEAD` ticks before its message is needed, as far as no memory
 is taken by others.
 

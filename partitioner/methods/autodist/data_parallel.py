@@ -1,6 +1,6 @@
 """Data parallelism: the base of strategies that name none.
 
-    operations     run along their samples on all replicas; what has none is repeated
+    operations     run along their samples on all replicas; those without samples are repeated
     data           are fed by samples
     other tensors  are held by every replica if they last or sum samples, else where they are made
 

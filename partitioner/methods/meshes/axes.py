@@ -1,7 +1,7 @@
 """The purpose of every dimension of a training graph: samples, other dimensions of the data, or features.
 
     batch       dimension 0 of data, and whatever a variable leads it to, operation by operation
-    of data     all dimensions of data, likewise; what remains are features
+    of data     all dimensions of data, likewise; the rest are features
     terms       sums over the batch that all readers can read before they are reduced, such as two gradients
                 of one parameter that are added; likewise sums over features
     contracted  parameters that an operation multiplies and sums, keeping one of their dimensions

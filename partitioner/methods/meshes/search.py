@@ -4,7 +4,7 @@
                  copy of t that several readers share: one of the forms in `Allowed`
     objective    minimise    the bytes that operations move for what they read and make, and that copies move
                  and then    the number of steps at which something is repeated, or copied
-    constraints  an operation that reads terms reads all that there are, and what makes terms has as many
+    constraints  an operation that reads terms reads all that there are, and one that makes terms has as many
 
 The bytes are those of `plan_bytes` for every pair of forms, so their least sum is what the composed plan
 costs. Implemented in: `least_forms`.

@@ -3,7 +3,7 @@
     variables    the worker of every node that leads
     constraints  the arena of every worker is at most its memory
     bound        live bytes of a worker, if all other nodes are on one more, and copies are as small as can be
-    steps        depth first, nodes with most bytes first; what exceeds the memory already is not continued
+    steps        depth first, nodes with most bytes first; none that exceeds the memory is continued
 
 The bound of a worker never falls if a further node comes to it: a value then lives there at least as long,
 and fewer values take over memory. Nor does what it holds fall if others are on several workers: each of them

@@ -1,4 +1,4 @@
-"""Modules on the meta device are read without memory for weights; what needs values is refused."""
+"""Modules on the meta device are read without memory for weights; modules that need values are refused."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ Write = Callable[..., None]
 
 @pytest.fixture
 def write(cifar: Path, cifar_pixels: Callable[[int], np.ndarray]) -> Write:
-    """Write the first batch with changes; what is None is left out."""
+    """Write the first batch with changes; values of None are left out."""
 
     def changed(**changes: Any) -> None:
         batch = {"data": cifar_pixels(4), "labels": [0, 1, 2, 3], **changes}

@@ -1,4 +1,4 @@
-"""A function of derived kernels that is wrong at one stride: what the audit runs must contain that stride."""
+"""A function of derived kernels that is wrong at one stride: the audit's runs must contain that stride."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels compute no integer that does not fit into 64 bits; what may not fit is another kernel's."""
+"""Kernels compute no integer that does not fit into 64 bits; another kernel has those that may not fit."""
 
 from __future__ import annotations
 

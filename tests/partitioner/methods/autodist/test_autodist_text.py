@@ -1,4 +1,4 @@
-"""AutoDist's own texts mean the strategies that they state, and what has no counterpart is refused."""
+"""AutoDist's own texts mean the strategies that they state; settings without a counterpart are refused."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ def everywhere(strategy: SyncStrategy, encoder: TopK) -> SyncStrategy:
 
 
 def test_images_learn_from_a_few_elements() -> None:
-    """Gradients of four dimensions, in float32: what is exchanged is a few elements of them."""
+    """Gradients of four dimensions, in float32: a few elements of them are exchanged."""
     graph = tofu.models.get("lenet", batch=8).training_graph()
     plan = compile_strategy(graph, 2, everywhere(all_reduce(graph, 2), TopK(3)))
     assert plan.graph is not None

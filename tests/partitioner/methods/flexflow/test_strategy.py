@@ -1,4 +1,4 @@
-"""Strategies: what is simulated is what plans say, and what plans say is what runs."""
+"""Strategies: what plans say is simulated, and runs."""
 
 from __future__ import annotations
 
