@@ -11,7 +11,8 @@
     rewriting      other orders, several hops, holders of small sums. Plans near the fastest one so far
                    (`NEAR`) get the order of a list schedule as well
     last chain     from the best plan to fewer bytes (`fewer_bytes`), in at most its time, or the part more
-                   that the setting `slower` allows
+                   that the setting `slower` allows. If another plan that was found moves fewer in that time,
+                   it is returned
     temperature    falls geometrically, from that of the setting to 1 / `COOLED` of it; the last chain has
                    the latter
     stop           if the seconds are spent, starts after the first and chains are left out
@@ -36,6 +37,7 @@ from ...layouts.step_split import prime_factors
 from ...plans.compose import compose
 from ...plans.plan import Plan
 from ...plans.recounted import with_stops
+from ...plans.sampling import Sampling
 from ..budget import Budget
 from ..flexflow.chains import Chains
 from ..flexflow.configurations import Drawable, drawables
@@ -113,18 +115,22 @@ class _Annealing:
         starts = self._starts()
         sampling, first = self.asked.sampling, starts[:STARTS]
         chains = Chains(len(first) + RESTARTS + 1, self.budget)
-        best = starts[0]
+        best, found = starts[0], list(starts)
         for number in range(len(first) + RESTARTS):
             if self.budget.spent:
                 break
             start = first[number] if number < len(first) else best
-            found = self._chain(chains, start, Random(f"{sampling.seed} {number}"))
-            if found.nanoseconds < best.nanoseconds:
-                best = self._rewritten(found)
+            made = self._chain(chains, start, Random(f"{sampling.seed} {number}"))
+            if made.nanoseconds < best.nanoseconds:
+                made = best = self._rewritten(made)
+            found.append(made)
         if not self.budget.spent:
-            most = int(best.nanoseconds * (1 + sampling.slower))
-            best = self._chain(chains, best, Random(f"{sampling.seed} bytes"), most)
-            self.budget.show(best.nanoseconds)
+            most = _allowed(best, sampling)
+            found.append(self._chain(chains, best, Random(f"{sampling.seed} bytes"), most))
+            self.budget.show(found[-1].nanoseconds)
+        most = _allowed(min(found, key=_time), sampling)
+        within = [each for each in reversed(found) if each.nanoseconds <= most]
+        best = min(within, key=lambda each: each.plan.cost_bytes)
         simulated = self.rewrites.simulated(best.plan)
         return replace(
             best.plan,
@@ -243,6 +249,11 @@ class _Annealing:
             counts=self.counts,
         )
         return with_stops(graph, found, plan, self.counts)
+
+
+def _allowed(fastest: Timed, sampling: Sampling) -> int:
+    """Return the most nanoseconds that an iteration may take."""
+    return int(fastest.nanoseconds * (1 + sampling.slower))
 
 
 def _time(each: Timed) -> int:

@@ -87,6 +87,27 @@ def test_the_last_chain_of_annealing_is_one_to_fewer_bytes(monkeypatch: pytest.M
     assert slower.sampling.slower == 0.5
 
 
+def test_the_plan_of_fewest_bytes_in_the_allowed_time_is_returned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chains that find nothing leave the starts, of which the fastest one does not move the fewest bytes."""
+    seen, moved = list[Timed](), list[int]()
+    starts = search._Annealing._starts
+
+    def noted(self: Any) -> list[Timed]:
+        seen[:] = starts(self)
+        return seen
+
+    monkeypatch.setattr(search._Annealing, "_starts", noted)
+    monkeypatch.setattr(search._Annealing, "_chain", lambda self, chains, start, draw, most=None: start)
+    for slower in (0.0, 0.7, 1.0):
+        plan = tofu.partition(
+            graph_of("lenet"), 4, "anneal", machine=MACHINE, proposals=1, memory="unlimited", slower=slower
+        )
+        within = [each for each in seen if each.nanoseconds <= seen[0].nanoseconds * (1 + slower)]
+        moved.append(plan.cost_bytes)
+        assert plan.cost_bytes == min(each.plan.cost_bytes for each in within)
+    assert moved[0] > moved[1] > moved[2]
+
+
 def test_other_methods_give_up_no_time() -> None:
     with pytest.raises(PlanError, match="gives up no time"):
         tofu.partition(graph_of("mlp"), 4, "flexflow", machine=MACHINE, proposals=1, slower=0.1)
