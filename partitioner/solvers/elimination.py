@@ -24,6 +24,8 @@ from dataclasses import dataclass
 from functools import partial, reduce
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from .elimination_order import NO_PLACE, EliminationOrder, elimination_order
 from .errors import SolverError
 from .min_plus import MIN_PLUS
@@ -31,6 +33,10 @@ from .semiring import Parts, Scope, Table, TableArithmetic, Trace
 
 TABLE_LIMIT = 1 << 24
 """The largest number of entries of a combined table; the table that stays is smaller by one domain."""
+
+
+_NOTHING: Table = np.zeros(0)
+"""Stands for a message that was not made yet."""
 
 
 class CostTable(NamedTuple):
@@ -168,7 +174,7 @@ class _FactorGraph:
         for variable, value in evidence.items():
             self._fixed[variable] = value
         self._tables: dict[Scope, Table] = {}
-        self._at: list[Table | None] = []
+        self._at: list[Table] = []
         self._constant: Table | None = None
         self._ended: Table | None = None
         self._taken_out: dict[int, Table] = {}
@@ -241,7 +247,7 @@ class _FactorGraph:
         """Eliminate likewise; return the tables of every variable."""
         order = self._eliminated(table_limit)
         tables = [
-            (step.variable, {order.scopes[place]: self._table(place) for place in step.places})
+            (step.variable, {order.scopes[place]: self._at[place] for place in step.places})
             for step in order.steps
         ]
         return Buckets(self._optimum, tuple(self._fixed), tuple(tables))
@@ -255,18 +261,13 @@ class _FactorGraph:
         total = self._total
         return 0 if total is None else total.item()
 
-    def _table(self, place: int) -> Table:
-        table = self._at[place]
-        assert table is not None, "a table is read after it was made"
-        return table
-
     def _eliminated(self, table_limit: int) -> EliminationOrder:
         """Eliminate all variables, and return their order. Tables stay as they were eliminated from."""
         domains = [0 if fixed is not None else n for n, fixed in zip(self._domains, self._fixed, strict=True)]
         order = elimination_order(tuple(domains), tuple(self._tables), table_limit)
         arithmetic = self._arithmetic
         traced = arithmetic.semiring.trace is not None
-        at = self._at = [*self._tables.values(), *[None] * (len(order.scopes) - len(self._tables))]
+        at = self._at = [*self._tables.values(), *[_NOTHING] * (len(order.scopes) - len(self._tables))]
         for variable, places, parts, _, message in order.steps:
             if not places:
                 continue
@@ -276,12 +277,13 @@ class _FactorGraph:
             if traced:
                 left = arithmetic.bound(left, self._constant)
                 before = self._ended if message == NO_PLACE else at[message]
+                before = None if before is _NOTHING else before
                 self._joined.setdefault(message, []).append(Joined(before, left, variable))
                 if constant is not None:
                     self._taken_out[variable] = constant
             if message != NO_PLACE:
                 present = at[message]
-                at[message] = left if present is None else arithmetic.multiply(present, left)
+                at[message] = left if present is _NOTHING else arithmetic.multiply(present, left)
             elif traced:
                 self._ended = self._product(self._ended, left)
             else:
@@ -300,7 +302,7 @@ class _FactorGraph:
             key = parts, tuple([id(at[place]) for place in places]), values
             value = known.get(key)
             if value is None:
-                value = known[key] = self._chosen([self._table(place) for place in places], parts, values)
+                value = known[key] = self._chosen([self._at[place] for place in places], parts, values)
             assignment[variable] = value
         return tuple(assignment)
 
@@ -337,11 +339,11 @@ class _FactorGraph:
             constant = self._taken_out.get(variable)
             if constant is not None:
                 part = self._product(part, constant)
-            ordered = sorted(step.places, key=lambda place: self._table(place).size)
+            ordered = sorted(step.places, key=lambda place: self._at[place].size)
             assignment[variable], parts = trace(
                 [
                     (
-                        self._table(place),
+                        self._at[place],
                         tuple([slice(None) if v == variable else assignment[v] for v in order.scopes[place]]),
                     )
                     for place in ordered
