@@ -2,7 +2,7 @@
 
 This file decides where numbers are rounded. Arithmetic is in float32 whatever the types are: kernels
 read each tensor in its own type and round once, when they store. Products and convolutions want one type for
-all three tensors, so tensors that they read in float32 are copied in 16 bits, once for all of them.
+all three tensors, so inputs in float32 are copied in 16 bits, once for all of them.
 """
 
 from __future__ import annotations

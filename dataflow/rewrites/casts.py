@@ -5,8 +5,8 @@
     error[r]      = corrected[r] - stored[r]        only with feedback; a state of each worker, zero at first
     gradient      = sum of stored[r] over r, added up in float32 and stored in 16 bits
 
-All but the sum is done by the worker of each replica, so workers exchange 16 bits on both hops of an
-all-reduce.
+All but the sum is done by the worker of each replica, so workers exchange tensors of 16 bits on both hops of
+an all-reduce.
 """
 
 from __future__ import annotations

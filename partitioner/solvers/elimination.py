@@ -24,8 +24,6 @@ from dataclasses import dataclass
 from functools import partial, reduce
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from .elimination_order import NO_PLACE, EliminationOrder, elimination_order
 from .errors import SolverError
 from .min_plus import MIN_PLUS
@@ -33,10 +31,6 @@ from .semiring import Parts, Scope, Table, TableArithmetic, Trace
 
 TABLE_LIMIT = 1 << 24
 """The largest number of entries of a combined table; the table that stays is smaller by one domain."""
-
-
-_NOTHING: Table = np.zeros(0)
-"""Stands for a message that was not made yet."""
 
 
 class CostTable(NamedTuple):
@@ -149,8 +143,8 @@ def buckets(domains: Sequence[int], cost_tables: Iterable[CostTable], table_limi
 class _FactorGraph:
     """Tables by scope: scopes ascend, hold no fixed variable, and occur once each.
 
-    The optimum is the product of `_constant` and of `_ended`, the messages over no variable if they are
-    traced. `_at` are the tables by place, once variables are eliminated.
+    `_at` are the tables by place, once variables are eliminated. The optimum is the product of `_constant`
+    and of the table at `NO_PLACE`, which has the messages over no variable if they are traced.
     """
 
     def __init__(
@@ -174,9 +168,8 @@ class _FactorGraph:
         for variable, value in evidence.items():
             self._fixed[variable] = value
         self._tables: dict[Scope, Table] = {}
-        self._at: list[Table] = []
+        self._at: dict[int, Table] = {}
         self._constant: Table | None = None
-        self._ended: Table | None = None
         self._taken_out: dict[int, Table] = {}
         self._joined: dict[int, list[Joined]] = {}
 
@@ -254,7 +247,8 @@ class _FactorGraph:
 
     @property
     def _total(self) -> Table | None:
-        return self._constant if self._ended is None else self._product(self._constant, self._ended)
+        ended = self._at.get(NO_PLACE)
+        return self._constant if ended is None else self._product(self._constant, ended)
 
     @property
     def _optimum(self) -> Any:
@@ -267,25 +261,23 @@ class _FactorGraph:
         order = elimination_order(tuple(domains), tuple(self._tables), table_limit)
         arithmetic = self._arithmetic
         traced = arithmetic.semiring.trace is not None
-        at = self._at = [*self._tables.values(), *[_NOTHING] * (len(order.scopes) - len(self._tables))]
+        at = self._at = dict(enumerate(self._tables.values()))
         for variable, places, parts, _, message in order.steps:
             if not places:
                 continue
             left, constant = arithmetic.eliminate([at[place] for place in places], parts)
             if constant is not None:
                 self._constant = self._product(self._constant, constant)
+            before = at.get(message)
             if traced:
                 left = arithmetic.bound(left, self._constant)
-                before = self._ended if message == NO_PLACE else at[message]
-                before = None if before is _NOTHING else before
                 self._joined.setdefault(message, []).append(Joined(before, left, variable))
                 if constant is not None:
                     self._taken_out[variable] = constant
             if message != NO_PLACE:
-                present = at[message]
-                at[message] = left if present is _NOTHING else arithmetic.multiply(present, left)
+                at[message] = left if before is None else arithmetic.multiply(before, left)
             elif traced:
-                self._ended = self._product(self._ended, left)
+                at[message] = self._product(before, left)
             else:
                 self._constant = self._product(self._constant, left)
         return order
@@ -302,7 +294,7 @@ class _FactorGraph:
             key = parts, tuple([id(at[place]) for place in places]), values
             value = known.get(key)
             if value is None:
-                value = known[key] = self._chosen([self._at[place] for place in places], parts, values)
+                value = known[key] = self._chosen([at[place] for place in places], parts, values)
             assignment[variable] = value
         return tuple(assignment)
 
@@ -327,9 +319,10 @@ class _FactorGraph:
         wanted: dict[int, Table] = {}
         trace = self._arithmetic.semiring.trace
         assert trace is not None, "a semiring whose entries have no parts is read back by its choices"
-        if self._ended is not None:
+        ended = self._at.get(NO_PLACE)
+        if ended is not None:
             if self._constant is not None:
-                _, (_, part) = trace([(self._constant, ()), (self._ended, ())], part)
+                _, (_, part) = trace([(self._constant, ()), (ended, ())], part)
             self._divide(trace, NO_PLACE, (), part, wanted)
         for step in reversed(order.steps):
             variable = step.variable

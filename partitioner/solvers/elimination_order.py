@@ -25,6 +25,9 @@ KNOWN_ORDERS = 16
 KNOWN_VARIABLES = 20_000
 """Orders of more variables are not remembered, since they would take too much memory."""
 
+NO_PLACE = -1
+"""The place of a message over no variable."""
+
 
 class Step(NamedTuple):
     """The elimination of a variable."""
@@ -43,10 +46,6 @@ class Step(NamedTuple):
 
     message: int
     """The place of the message; `NO_PLACE` if it is over no variable."""
-
-
-NO_PLACE = -1
-"""The place of a message over no variable."""
 
 
 class EliminationOrder(NamedTuple):
