@@ -78,8 +78,7 @@ def in_order_of_time(sizes: Integers, births: Integers, deaths: Integers) -> tup
     if loops is not None:
         found = np.zeros(len(sizes), np.int64)
         return found, loops.place_in_time(sizes, births, deaths, first, last, found)
-    with _in_time.waiting():
-        return _placed_in_time(sizes, births, deaths, first, last)
+    return _in_time.run(_placed_in_time, sizes, births, deaths, first, last)
 
 
 def _placed_in_time(

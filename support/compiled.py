@@ -7,12 +7,11 @@ The same source runs in all cases, on arrays or on lists of integers, so the res
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, update_wrapper
 from importlib.util import find_spec
 from threading import local
-from time import thread_time
+from time import perf_counter
 from typing import Any, Generic, ParamSpec, TypeVar
 
 import numpy as np
@@ -49,14 +48,13 @@ class Patience:
         """Tell whether the loop has run for long."""
         return self._seconds > PATIENCE_SECONDS
 
-    @contextmanager
-    def waiting(self) -> Iterator[None]:
-        """Count the time until the block ends."""
-        begin = thread_time()
+    def run(self, loop: Callable[P, R], *arguments: P.args, **named: P.kwargs) -> R:
+        """Run a loop, and count its time."""
+        begin = perf_counter()
         try:
-            yield
+            return loop(*arguments, **named)
         finally:
-            self._seconds += thread_time() - begin
+            self._seconds += perf_counter() - begin
 
 
 class Loop(Generic[P, R]):
@@ -77,8 +75,7 @@ class Loop(Generic[P, R]):
             return self.machine_code()(*arguments, **named)
         _inside.plain = True
         try:
-            with self._patience.waiting():
-                return self.source(*arguments, **named)
+            return self._patience.run(self.source, *arguments, **named)
         finally:
             _inside.plain = False
 

@@ -53,6 +53,12 @@ def in_several_hops(graph: Graph, plan: Plan, machine: Machine, seconds: Callabl
     Tensors that have copies or terms at home stay as they are, and so does a plan for a machine whose devices
     are in one group.
     """
+    found = uncounted(graph, plan, machine, seconds)
+    return plan if found is plan else recounted(graph, found)
+
+
+def uncounted(graph: Graph, plan: Plan, machine: Machine, seconds: Callable[[Plan], float]) -> Plan:
+    """Return the plan of `in_several_hops`, whose bytes are not counted again."""
     proposals = _Ways(graph, plan, machine).proposals()
     best, least = plan, seconds(plan)
     if not proposals:
@@ -63,8 +69,7 @@ def in_several_hops(graph: Graph, plan: Plan, machine: Machine, seconds: Callabl
         taken = seconds(made)
         if taken < least:
             best, least = made, taken
-    best = together if seconds(together) < least else best
-    return plan if best is plan else recounted(graph, best)
+    return together if seconds(together) < least else best
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@
              (`several_hops`), if the space has copies
     roots    small sums are held by one worker each (`rooted_sums`); then hops again, to and from that worker
 
-A move is kept if the plan fits the memory and an iteration takes less time. Implemented in: `Rewrites.best`,
-`Rewrites.scheduled`.
+A move is kept if the plan fits the memory and an iteration takes less time. The bytes of plans are not
+counted again. Implemented in: `Rewrites.best`, `Rewrites.scheduled`.
 """
 
 from __future__ import annotations
@@ -19,9 +19,8 @@ from ....dataflow.graph import Graph
 from ....simulator.simulation import Simulation
 from ....simulator.times import NANOSECONDS, TaskTimes
 from ...plans.plan import Plan
-from ...plans.recounted import recounted
 from ...plans.simulation import Simulations
-from ..several_hops import in_several_hops
+from ..several_hops import uncounted
 from ..simulated import SimulatedSearch
 from .orders import orders
 from .rooted_sums import with_rooted_sums
@@ -45,8 +44,10 @@ class Timed:
 class Rewrites:
     """The moves of the whole plans of a search."""
 
-    def __init__(self, asked: SimulatedSearch, times: TaskTimes) -> None:
+    def __init__(self, asked: SimulatedSearch, times: TaskTimes, show: Callable[[int], None]) -> None:
+        """`show` is given the time of each faster plan."""
         self._asked = asked
+        self._show = show
         self._simulations = Simulations(asked.graph, asked.machine, times)
 
     def nanoseconds(self, plan: Plan) -> int:
@@ -79,15 +80,17 @@ class Rewrites:
 
     def _hopped(self, found: Timed) -> Timed:
         graph, machine = self._asked.graph, self._asked.machine
-        made = in_several_hops(graph, found.plan, machine, lambda plan: self.nanoseconds(plan) / NANOSECONDS)
+        made = uncounted(graph, found.plan, machine, lambda plan: self.nanoseconds(plan) / NANOSECONDS)
         return self._faster(found, made)
 
     def _rooted(self, found: Timed) -> Timed:
         graph = self._asked.graph
-        made = self._faster(found, with_rooted_sums(graph, found.plan, self._asked.machine))
-        return made if made is found else replace(made, plan=recounted(graph, made.plan))
+        return self._faster(found, with_rooted_sums(graph, found.plan, self._asked.machine))
 
     def _faster(self, found: Timed, plan: Plan) -> Timed:
         """Return a plan if it is faster and fits, else the one that was found before."""
         time = self.nanoseconds(plan)
-        return Timed(time, plan) if time < found.nanoseconds and not self._asked.excess(plan) else found
+        if time >= found.nanoseconds or self._asked.excess(plan):
+            return found
+        self._show(time)
+        return Timed(time, plan)

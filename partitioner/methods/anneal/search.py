@@ -36,7 +36,7 @@ from ...costs.plan_bytes import KnownCounts
 from ...layouts.step_split import prime_factors
 from ...plans.compose import compose
 from ...plans.plan import Plan
-from ...plans.recounted import with_stops
+from ...plans.recounted import recounted, with_stops
 from ...plans.sampling import Sampling
 from ..budget import Budget
 from ..flexflow.chains import Chains
@@ -78,7 +78,7 @@ class _Annealing:
         self.asked = asked
         self.budget = Budget(asked.sampling, asked.watch)
         self.times: TaskTimes = task_times(asked.graph, asked.machine, asked.workers)
-        self.rewrites = Rewrites(asked, self.times)
+        self.rewrites = Rewrites(asked, self.times, self.budget.show)
         self.counts = KnownCounts(prime_factors(asked.workers))
         self.fastest: int | None = None
         """The least time of rewritten plans before they got the order of a list schedule."""
@@ -162,13 +162,13 @@ class _Annealing:
 
     def _rewritten(self, found: Timed) -> Timed:
         """Return a plan after moves of whole plans. Those near the fastest one so far get list schedules."""
-        found = self.rewrites.best(found)
-        self.budget.show(found.nanoseconds)
+        start, found = found, self.rewrites.best(found)
         self.fastest = min(found.nanoseconds, self.fastest or found.nanoseconds)
         if found.nanoseconds <= NEAR * self.fastest:
             found = self.rewrites.scheduled(found)
-            self.budget.show(found.nanoseconds)
-        return found
+        if found is start:
+            return found
+        return replace(found, plan=recounted(self.asked.graph, found.plan, self.counts))
 
     def _planned(self) -> Iterator[Timed]:
         """Yield the plans that fit, each with its time. Equal times count once."""

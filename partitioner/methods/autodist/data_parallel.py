@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from ....dataflow.graph import Graph, Operation, Role
 from ....errors import PlanError
+from ...costs.plan_bytes import KnownCounts
 from ...layouts.forms import Form, Label, Partial, Spread
 from ...layouts.step_split import prime_factors
 from ...plans.compose import compose
@@ -33,6 +34,12 @@ def data_parallel(graph: Graph, workers: int, replicas: tuple[int, ...]) -> Plan
     return _DataParallel(graph, workers, replicas).plan()
 
 
+@lru_cache(maxsize=1)
+def counts_of(graph: Graph, workers: int) -> KnownCounts:
+    """Return the counts of plans of a graph, to which others are added. Those of the last graph are kept."""
+    return KnownCounts(prime_factors(workers))
+
+
 class _DataParallel:
     def __init__(self, graph: Graph, workers: int, replicas: tuple[int, ...]) -> None:
         self._graph = graph
@@ -45,7 +52,8 @@ class _DataParallel:
     def plan(self) -> Plan:
         """Return the plan."""
         operations = {each.name: self._operation(each) for each in self._graph.operations}
-        return compose(self._graph, self._workers, operations, self._tensors())
+        counts = counts_of(self._graph, self._workers)
+        return compose(self._graph, self._workers, operations, self._tensors(), counts=counts)
 
     def _operation(self, operation: Operation) -> Form:
         if not self._terms.isdisjoint(operation.inputs):

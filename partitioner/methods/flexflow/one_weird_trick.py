@@ -122,6 +122,8 @@ class _Aligned:
         self._held: dict[int, Sequence[Holding]] = {}
         self._missing: dict[tuple[Bound, tuple[str, ...], int, int], int] = {}
         """The elements that tasks lack, by operator, parameters, and identities of tasks and holdings."""
+        self._read: dict[tuple[Bound, int], tuple[Counts, dict[str, Boxes]]] = {}
+        """The workers of tasks and what they read, by operator and identity of tasks."""
 
     def give(self, number: int, configuration: Configuration) -> None:
         """Give a decision its configuration, unless it has one."""
@@ -134,17 +136,32 @@ class _Aligned:
         soap = self._strategies.soap
         for name, holdings in self._strategies.whole(()).holdings.items():
             self._held[self._numbers[name]] = holdings
-        for number, decision in enumerate(soap.decisions):
+        for number in range(len(soap.decisions)):
             if number not in self._given:
-                options = [by_sample(decision, soap.workers)]
-                options += [
-                    split
-                    for position, dimension in enumerate(decision.dimensions)
-                    if dimension.kind not in (Kind.SAMPLE, Kind.REPLICA)
-                    and (split := _split(decision, position, soap.workers)) is not None
-                ]
-                self.give(number, min(options, key=lambda each: self._moved(number, each)))
+                self.give(number, self._fewest(number))
         return tuple(self._given[number] for number in range(len(soap.decisions)))
+
+    def _fewest(self, number: int) -> Configuration:
+        """Return the first split of a decision for which the fewest bytes move."""
+        options = self._options(number)
+        best = next(options)
+        least = self._moved(number, best)
+        while least and (option := next(options, None)) is not None:
+            moved = self._moved(number, option)
+            if moved < least:
+                best, least = option, moved
+        return best
+
+    def _options(self, number: int) -> Iterator[Configuration]:
+        """Yield the splits of a decision over all workers, the one along samples first."""
+        soap = self._strategies.soap
+        decision = soap.decisions[number]
+        yield by_sample(decision, soap.workers)
+        for position, dimension in enumerate(decision.dimensions):
+            if dimension.kind not in (Kind.SAMPLE, Kind.REPLICA):
+                split = _split(decision, position, soap.workers)
+                if split is not None:
+                    yield split
 
     def _hold(self, number: int, configuration: Configuration) -> None:
         for name, holdings in self._strategies.change(number, configuration).holdings.items():
@@ -172,10 +189,17 @@ class _Aligned:
         """Count the elements of a tensor that tasks lack for the parameter of which they lack most."""
         key = bound, names, id(done), id(held)
         if key not in self._missing:
-            workers = np.array([task.worker for task in done])
-            regions = bound.input_regions(np.array([task.box for task in done], np.int64))
+            workers, regions = self._needed(bound, done)
             self._missing[key] = max(_lacking(workers, regions[name], held) for name in names)
         return self._missing[key]
+
+    def _needed(self, bound: Bound, done: Sequence[Task]) -> tuple[Counts, dict[str, Boxes]]:
+        """Return the worker of each task, and what the tasks read of each parameter."""
+        key = bound, id(done)
+        if key not in self._read:
+            workers = np.array([task.worker for task in done])
+            self._read[key] = workers, bound.input_regions(np.array([task.box for task in done], np.int64))
+        return self._read[key]
 
 
 def _lacking(workers: Counts, regions: Boxes, held: Sequence[Holding]) -> int:
