@@ -148,9 +148,11 @@ def _fault(
             other = members[groups[earlier]]
             common = term[one] == term[other]
             for axis in range(0, axes, 2):
+                if not common:
+                    break
                 lower = max(bounds[one * axes + axis], bounds[other * axes + axis])
                 upper = min(bounds[one * axes + axis + 1], bounds[other * axes + axis + 1])
-                common = common and lower < upper
+                common = lower < upper
             if common:
                 return other, one
     return _NONE, _NONE

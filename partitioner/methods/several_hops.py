@@ -14,7 +14,7 @@ tensor takes the shortest way. A hop takes as long as its busiest lane, with all
 overlaps, so ways are proposals: those of equal tensors are tried together, and kept if an iteration takes
 less time. The plan language has all of it: sums are stops on the way home, and shares are copies that readers
 read.
-Implemented in: `hop_seconds.Hops` (a hop), `_Ways._shortest` (the way of tensors), `in_several_hops`.
+Implemented in: `hop_seconds.Hops` (a hop), `SeveralHops._shortest` (the way of tensors), `in_several_hops`.
 """
 
 from __future__ import annotations
@@ -53,23 +53,9 @@ def in_several_hops(graph: Graph, plan: Plan, machine: Machine, seconds: Callabl
     Tensors that have copies or terms at home stay as they are, and so does a plan for a machine whose devices
     are in one group.
     """
-    found = uncounted(graph, plan, machine, seconds)
+    movements = Movements(plan.workers, plan.factors)
+    found = SeveralHops(graph, machine, plan.workers, movements).uncounted(plan, seconds)
     return plan if found is plan else recounted(graph, found)
-
-
-def uncounted(graph: Graph, plan: Plan, machine: Machine, seconds: Callable[[Plan], float]) -> Plan:
-    """Return the plan of `in_several_hops`, whose bytes are not counted again."""
-    proposals = _Ways(graph, plan, machine).proposals()
-    best, least = plan, seconds(plan)
-    if not proposals:
-        return plan
-    together = _changed(plan, proposals)
-    for number in range(min(len(proposals), TRIED)):
-        made = _changed(best, proposals[number : number + 1])
-        taken = seconds(made)
-        if taken < least:
-            best, least = made, taken
-    return together if seconds(together) < least else best
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,38 +136,56 @@ class _Kind:
     """The bytes of an element."""
 
 
-class _Ways:
-    """The ways that the tensors of a plan may take."""
+class SeveralHops:
+    """The ways that the tensors of a graph may take in plans with the same factors, each found once."""
 
-    def __init__(self, graph: Graph, plan: Plan, machine: Machine) -> None:
+    def __init__(self, graph: Graph, machine: Machine, workers: int, movements: Movements) -> None:
+        """`movements` are those of plans with these factors."""
         from .hop_seconds import Hops
 
         self._graph = graph
-        self._plan = plan
-        self._movements = Movements(plan.workers, plan.factors)
-        self._hops = Hops(machine, plan.workers)
+        self._movements = movements
+        self._hops = Hops(machine, workers)
+        self._ways: dict[_Kind, tuple[_Way | None, float]] = {}
+        """The shortest way of each kind of tensors, and what it saves."""
         self._layouts: dict[tuple[object, ...], Layout | None] = {}
         """The layouts that were checked, by shape and form; None for those that do not fit."""
         self._copies: dict[tuple[WorkerRegions, Groups, int], tuple[Form, ...]] = {}
         """Copies inside groups, by the regions that readers need, the groups, and a place in them."""
 
-    def proposals(self) -> list[_Proposal]:
+    def uncounted(self, plan: Plan, seconds: Callable[[Plan], float]) -> Plan:
+        """Return the plan of `in_several_hops`, whose bytes are not counted again."""
+        proposals = self._proposals(plan)
+        best, least = plan, seconds(plan)
+        if not proposals:
+            return plan
+        together = _changed(plan, proposals)
+        for number in range(min(len(proposals), TRIED)):
+            made = _changed(best, proposals[number : number + 1])
+            taken = seconds(made)
+            if taken < least:
+                best, least = made, taken
+        return together if seconds(together) < least else best
+
+    def _proposals(self, plan: Plan) -> list[_Proposal]:
         """Return the ways that save time, if nothing overlaps, those that save most first."""
         if not self._hops.levels:
             return []
         alike: dict[_Kind, list[_Moving]] = {}
-        for kind, tensor in self._moving():
+        for kind, tensor in self._moving(plan):
             alike.setdefault(kind, []).append(tensor)
         found = []
         for kind, tensors in alike.items():
-            way, saved = self._shortest(kind)
+            if kind not in self._ways:
+                self._ways[kind] = self._shortest(kind)
+            way, saved = self._ways[kind]
             if way is not None:
                 found.append(_Proposal(way, tensors, saved * len(tensors)))
         return sorted(found, key=lambda proposal: -proposal.saved)
 
-    def _moving(self) -> Iterator[tuple[_Kind, _Moving]]:
+    def _moving(self, plan: Plan) -> Iterator[tuple[_Kind, _Moving]]:
         """Yield tensors with what their ways depend on."""
-        graph, plan = self._graph, self._plan
+        graph = self._graph
         readers: dict[int, list[tuple[Operation, tuple[str, ...]]]] = {}
         makers: dict[int, list[WorkerRegions]] = {}
         followers: dict[int, list[Tensor]] = {}

@@ -48,6 +48,22 @@ def compose(
     Raises PlanError for names that match nothing, for tensors without a form that nothing makes, and for
     forms that do not fit.
     """
+    plan = uncounted(graph, workers, operations, tensors, copies=copies, order=order)
+    totals = plan.checked_count(graph, counts)
+    steps = tuple(after - before for before, after in pairwise(totals))
+    return replace(plan, cost_bytes=totals[-1], step_cost_bytes=steps)
+
+
+def uncounted(
+    graph: Graph,
+    workers: int,
+    operations: Mapping[str, Form],
+    tensors: Mapping[str, Form] | None = None,
+    *,
+    copies: Mapping[str, Sequence[Copy]] | None = None,
+    order: Sequence[str] | None = None,
+) -> Plan:
+    """Return the plan of `compose` before its choices are checked together and its bytes are counted."""
     require_graph(graph)
     require_workers(workers)
     factors = prime_factors(workers)
@@ -86,7 +102,7 @@ def compose(
                 known[layout] = in_two_hops(layout)
             shared[key] = known[layout]
         layouts[tensor.name] = shared[key]
-    plan = Plan(
+    return Plan(
         fingerprint=graph.fingerprint,
         workers=workers,
         factors=factors,
@@ -100,9 +116,6 @@ def compose(
         copies=_copies(graph, copies or {}),
         graph=graph,
     )
-    totals = plan.checked_count(graph, counts)
-    steps = tuple(after - before for before, after in pairwise(totals))
-    return replace(plan, cost_bytes=totals[-1], step_cost_bytes=steps)
 
 
 def by_name(what: str, written: Mapping[str, T], names: Sequence[str]) -> dict[str, T]:

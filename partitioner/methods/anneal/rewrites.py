@@ -18,9 +18,10 @@ from dataclasses import dataclass, replace
 from ....dataflow.graph import Graph
 from ....simulator.simulation import Simulation
 from ....simulator.times import NANOSECONDS, TaskTimes
+from ...costs.movement import Movements
 from ...plans.plan import Plan
 from ...plans.simulation import Simulations
-from ..several_hops import uncounted
+from ..several_hops import SeveralHops
 from ..simulated import SimulatedSearch
 from .orders import orders
 from .rooted_sums import with_rooted_sums
@@ -49,6 +50,10 @@ class Rewrites:
         self._asked = asked
         self._show = show
         self._simulations = Simulations(asked.graph, asked.machine, times)
+        self._movements: dict[tuple[int, ...], Movements] = {}
+        """What moves in plans, by their factors."""
+        self._hops: dict[tuple[int, ...], SeveralHops] = {}
+        """The ways of tensors in plans, by their factors."""
 
     def nanoseconds(self, plan: Plan) -> int:
         """Return the time of an iteration."""
@@ -79,13 +84,19 @@ class Rewrites:
         return found
 
     def _hopped(self, found: Timed) -> Timed:
-        graph, machine = self._asked.graph, self._asked.machine
-        made = uncounted(graph, found.plan, machine, lambda plan: self.nanoseconds(plan) / NANOSECONDS)
+        asked, factors = self._asked, found.plan.factors
+        if factors not in self._hops:
+            movements = self._movements_of(found.plan)
+            self._hops[factors] = SeveralHops(asked.graph, asked.machine, asked.workers, movements)
+        made = self._hops[factors].uncounted(found.plan, lambda plan: self.nanoseconds(plan) / NANOSECONDS)
         return self._faster(found, made)
 
     def _rooted(self, found: Timed) -> Timed:
-        graph = self._asked.graph
-        return self._faster(found, with_rooted_sums(graph, found.plan, self._asked.machine))
+        graph, movements = self._asked.graph, self._movements_of(found.plan)
+        return self._faster(found, with_rooted_sums(graph, found.plan, self._asked.machine, movements))
+
+    def _movements_of(self, plan: Plan) -> Movements:
+        return self._movements.setdefault(plan.factors, Movements(plan.workers, plan.factors))
 
     def _faster(self, found: Timed, plan: Plan) -> Timed:
         """Return a plan if it is faster and fits, else the one that was found before."""

@@ -22,9 +22,12 @@ MOST_ELEMENTS = 1 << 14
 """Larger tensors stay where they are."""
 
 
-def with_rooted_sums(graph: Graph, plan: Plan, machine: Machine) -> Plan:
-    """Return a plan in which each small sum has one holder. Its bytes are not counted again."""
-    movements, layouts = Movements(plan.workers, plan.factors), dict(plan.layouts)
+def with_rooted_sums(graph: Graph, plan: Plan, machine: Machine, movements: Movements) -> Plan:
+    """Return a plan in which each small sum has one holder. Its bytes are not counted again.
+
+    `movements` are those of plans with these factors.
+    """
+    layouts = dict(plan.layouts)
     overwriting: dict[int, list[str]] = {}
     for tensor in graph.tensors:
         overwriting.setdefault(graph.roots[tensor.index], []).append(tensor.name)

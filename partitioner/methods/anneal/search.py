@@ -80,6 +80,7 @@ class _Annealing:
         self.times: TaskTimes = task_times(asked.graph, asked.machine, asked.workers)
         self.rewrites = Rewrites(asked, self.times, self.budget.show)
         self.counts = KnownCounts(prime_factors(asked.workers))
+        """The counts of plans whose factors are the prime ones."""
         self.fastest: int | None = None
         """The least time of rewritten plans before they got the order of a list schedule."""
         self.least_excess = 0
@@ -168,7 +169,8 @@ class _Annealing:
             found = self.rewrites.scheduled(found)
         if found is start:
             return found
-        return replace(found, plan=recounted(self.asked.graph, found.plan, self.counts))
+        known = self.counts if found.plan.factors == prime_factors(self.asked.workers) else None
+        return replace(found, plan=recounted(self.asked.graph, found.plan, known))
 
     def _planned(self) -> Iterator[Timed]:
         """Yield the plans that fit, each with its time. Equal times count once."""

@@ -34,7 +34,7 @@ from ...layouts.uses import Use, touched
 from ...plans.plan import Plan, require_graph, require_workers
 from ..flexflow.soap import Soap, find_soap
 from .checks import check_strategy
-from .data_parallel import counts_of, data_parallel
+from .data_parallel import data_parallel
 from .gradient_groups import collected_together
 from .part_rewrites import held_parts
 from .piece_forms import TwoLevels, computed_form, copy_forms, home_form, stacked_form, two_levels
@@ -399,6 +399,6 @@ class _Synchronised:
             copies={name: tuple(copies) for name, copies in self._copies.items()},
             graph=self._graph,
         )
-        totals = found.checked_count(self._graph, counts_of(self._graph, base.workers))
+        totals = found.checked_count(self._graph)
         steps = tuple(after - before for before, after in pairwise(totals))
         return replace(found, cost_bytes=totals[-1], step_cost_bytes=steps)

@@ -13,10 +13,9 @@ from functools import lru_cache
 
 from ....dataflow.graph import Graph, Operation, Role
 from ....errors import PlanError
-from ...costs.plan_bytes import KnownCounts
 from ...layouts.forms import Form, Label, Partial, Spread
 from ...layouts.step_split import prime_factors
-from ...plans.compose import compose
+from ...plans.compose import uncounted
 from ...plans.plan import Plan
 from ...problem.sequences import by_batch
 from ..flexflow.soap import Soap, find_soap
@@ -27,17 +26,11 @@ from .rewriting import overwritten_by_samples
 def data_parallel(graph: Graph, workers: int, replicas: tuple[int, ...]) -> Plan:
     """Return the plan in which replicas share the samples, and all of them hold all that lasts.
 
-    The last one is kept: builders ask for that of one graph in turn.
+    Its bytes are not counted. The last one is kept: builders ask for that of one graph in turn.
 
     Raises PlanError for a batch with fewer samples than there are replicas.
     """
     return _DataParallel(graph, workers, replicas).plan()
-
-
-@lru_cache(maxsize=1)
-def counts_of(graph: Graph, workers: int) -> KnownCounts:
-    """Return the counts of plans of a graph, to which others are added. Those of the last graph are kept."""
-    return KnownCounts(prime_factors(workers))
 
 
 class _DataParallel:
@@ -52,8 +45,7 @@ class _DataParallel:
     def plan(self) -> Plan:
         """Return the plan."""
         operations = {each.name: self._operation(each) for each in self._graph.operations}
-        counts = counts_of(self._graph, self._workers)
-        return compose(self._graph, self._workers, operations, self._tensors(), counts=counts)
+        return uncounted(self._graph, self._workers, operations, self._tensors())
 
     def _operation(self, operation: Operation) -> Form:
         if not self._terms.isdisjoint(operation.inputs):

@@ -67,20 +67,15 @@ def indexing(bound: Bound) -> Indexing:
     inputs = {name: r for name, r in bound.input_regions(boxes).items() if name in bound.reads}
     regions: dict[str | int, Boxes] = dict(enumerate(bound.output_regions(boxes)))
     regions.update(inputs)
-    moved, split = {}, {}
-    for number, variable in enumerate(variables):
-        halves = {name: (found[2 * number], found[2 * number + 1]) for name, found in regions.items()}
-        moved[variable] = frozenset(
-            (name, dimension)
-            for name, (low, high) in halves.items()
-            for dimension in np.flatnonzero((low != high).any(axis=-1)).tolist()
-        )
-        split[variable] = frozenset(
-            (name, dimension)
-            for name, dimension in moved[variable]
-            if halves[name][0][dimension, 1] <= halves[name][1][dimension, 0]
-            or halves[name][1][dimension, 1] <= halves[name][0][dimension, 0]
-        )
+    moved: dict[str, set[tuple[str | int, int]]] = {variable: set() for variable in variables}
+    split: dict[str, set[tuple[str | int, int]]] = {variable: set() for variable in variables}
+    for name, found in regions.items():
+        low, high = found[:-1:2], found[1::2]
+        apart = (low[..., 1] <= high[..., 0]) | (high[..., 1] <= low[..., 0])
+        for number, dimension in np.argwhere((low != high).any(axis=-1)).tolist():
+            moved[variables[number]].add((name, dimension))
+            if apart[number, dimension]:
+                split[variables[number]].add((name, dimension))
     known = frozenset().union(*moved.values())
     gathered = frozenset(
         (name, dimension)
@@ -88,4 +83,8 @@ def indexing(bound: Bound) -> Indexing:
         for dimension, extent in enumerate(bound.shapes[name])
         if extent > 1 and (name, dimension) not in known and found[-1, dimension].tolist() == [0, extent]
     )
-    return Indexing(moved, split, gathered)
+    return Indexing(
+        {variable: frozenset(pairs) for variable, pairs in moved.items()},
+        {variable: frozenset(pairs) for variable, pairs in split.items()},
+        gathered,
+    )

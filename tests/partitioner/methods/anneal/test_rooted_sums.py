@@ -9,6 +9,7 @@ import tofu
 from tofu.dataflow.graph import Graph
 from tofu.machines.machine import Machine
 from tofu.partitioner import partition, simulation
+from tofu.partitioner.costs.movement import Movements
 from tofu.partitioner.methods.anneal.rooted_sums import MOST_ELEMENTS, with_rooted_sums
 from tofu.partitioner.plans.plan import Plan
 from tofu.partitioner.plans.recounted import recounted
@@ -29,7 +30,7 @@ def _graph() -> Graph:
 
 
 def _rooted(graph: Graph, plan: Plan, machine: Machine) -> Plan:
-    return recounted(graph, with_rooted_sums(graph, plan, machine))
+    return recounted(graph, with_rooted_sums(graph, plan, machine, Movements(plan.workers, plan.factors)))
 
 
 def _holders(graph: Graph, before: Plan, after: Plan) -> list[int]:
