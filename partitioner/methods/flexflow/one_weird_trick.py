@@ -124,6 +124,8 @@ class _Aligned:
         """The elements that tasks lack, by operator, parameters, and identities of tasks and holdings."""
         self._read: dict[tuple[Bound, int], tuple[Counts, dict[str, Boxes]]] = {}
         """The workers of tasks and what they read, by operator and identity of tasks."""
+        self._kept: list[Sequence[Task] | Sequence[Holding]] = []
+        """The tasks and holdings whose identities are in keys."""
 
     def give(self, number: int, configuration: Configuration) -> None:
         """Give a decision its configuration, unless it has one."""
@@ -191,6 +193,7 @@ class _Aligned:
         if key not in self._missing:
             workers, regions = self._needed(bound, done)
             self._missing[key] = max(_lacking(workers, regions[name], held) for name in names)
+            self._kept += done, held
         return self._missing[key]
 
     def _needed(self, bound: Bound, done: Sequence[Task]) -> tuple[Counts, dict[str, Boxes]]:

@@ -13,6 +13,7 @@ from tofu.partitioner.methods.anneal import windows
 from tofu.partitioner.methods.anneal.moves import Moves
 from tofu.partitioner.methods.anneal.neighbours import Neighbours
 from tofu.partitioner.methods.anneal.reading import state_of
+from tofu.partitioner.methods.anneal.rewrites import Rewrites, Timed
 from tofu.partitioner.methods.anneal.windows import DecisionWindows
 from tofu.partitioner.methods.flexflow import strategy
 from tofu.partitioner.methods.flexflow.configurations import drawables
@@ -24,7 +25,7 @@ from tofu.partitioner.methods.simulated import SearchProgress
 from tofu.partitioner.plans.plan import Plan
 from tofu.partitioner.plans.simulation import simulation
 from tofu.partitioner.plans.space import Space
-from tofu.simulator.times import task_times
+from tofu.simulator.times import NANOSECONDS, task_times
 
 from ..flexflow.small_graphs import OPTIONS, graph_of
 
@@ -189,11 +190,18 @@ def test_the_watch_is_told_of_starts_and_of_the_plan_that_is_returned(seed: int,
         tofu.partition(graph_of("lenet"), 4, "wu-2016")
 
 
-def test_seconds_limit_the_starts_as_well() -> None:
+def test_seconds_limit_the_starts_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
     """A search without time has one start, the first that there is, made faster by moves of whole plans."""
-    graph, seen = graph_of("lenet"), list[SearchProgress]()
+    graph, seen, starts = graph_of("lenet"), list[SearchProgress](), list[Timed]()
+    best = Rewrites.best
+
+    def counted(self: Rewrites, found: Timed) -> Timed:
+        starts.append(found)
+        return best(self, found)
+
+    monkeypatch.setattr(Rewrites, "best", counted)
     plan = tofu.partition(graph, 4, method="anneal", machine=MACHINE, seconds=1e-6, watch=seen.append)
-    assert len(seen) <= 3
+    assert [round(each.seconds * NANOSECONDS) for each in seen[:1]] == [each.nanoseconds for each in starts]
     assert not any(each.chain for each in seen)
     assert seen[-1].seconds == plan.step_seconds
     assert plan.sampling is not None

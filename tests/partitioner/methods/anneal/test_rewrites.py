@@ -15,7 +15,7 @@ from tofu.partitioner.methods.anneal.rewrites import Orders, Rewrites, Timed
 from tofu.partitioner.methods.anneal.scheduled_orders import ROUNDS, scheduled_orders
 from tofu.partitioner.methods.simulated import SimulatedSearch
 from tofu.partitioner.methods.worker_memory import WorkerMemory
-from tofu.partitioner.plans.recounted import with_stops
+from tofu.partitioner.plans.recounted import recounted, with_stops
 from tofu.partitioner.plans.sampling import Sampling
 from tofu.partitioner.plans.simulation import simulation
 from tofu.partitioner.plans.space import Space
@@ -48,11 +48,19 @@ def search_of(graph: Any, machine: str, workers: int, keep: bool = True) -> Simu
 
 
 def rewritten(graph: Any, machine: str, method: str, workers: int, keep: bool = True) -> tuple[Timed, Timed]:
-    asked = search_of(graph, machine, workers, keep)
-    rewrites = Rewrites(asked, task_times(graph, asked.machine, workers))
+    rewrites, shown = rewrites_of(search_of(graph, machine, workers, keep))
     plan = tofu.partition(graph, workers, method)
     before = Timed(rewrites.nanoseconds(plan), plan)
-    return before, rewrites.best(before)
+    after = rewrites.best(before)
+    assert shown == sorted({*shown}, reverse=True)
+    assert [before.nanoseconds, *shown][-1] == after.nanoseconds
+    return before, replace(after, plan=recounted(graph, after.plan))
+
+
+def rewrites_of(asked: SimulatedSearch) -> tuple[Rewrites, list[int]]:
+    """Return the moves of a search, and the times that they show."""
+    shown: list[int] = []
+    return Rewrites(asked, task_times(asked.graph, asked.machine, asked.workers), shown.append), shown
 
 
 @pytest.mark.parametrize("model", OPTIONS)
@@ -84,7 +92,7 @@ def test_layers_on_different_devices_overlap_in_another_order() -> None:
 def test_list_schedules_order_layers_better() -> None:
     graph = tofu.models.get("lstm", batch=256, layers=2, steps=8, hidden=1024).training_graph()
     asked = search_of(graph, "k80-node", 4)
-    rewrites = Rewrites(asked, task_times(graph, asked.machine, 4))
+    rewrites, _ = rewrites_of(asked)
     plan = tofu.partition(graph, 4, "wu-2016")
     found = rewrites.best(Timed(rewrites.nanoseconds(plan), plan))
     listed = rewrites.scheduled(found)
@@ -126,7 +134,7 @@ def test_a_plan_that_does_not_fit_is_not_kept() -> None:
     _, free = rewritten(layers(), "p100-node", "wu-2016", 2)
     assert tofu.partitioner.peak_bytes(layers(), free.plan) > limit, "else the limit limits nothing"
     memory = WorkerMemory(limit, partial(tofu.partitioner.peak_bytes, layers()), None)
-    kept = Rewrites(replace(asked, memory=memory), task_times(layers(), asked.machine, 2))
+    kept, _ = rewrites_of(replace(asked, memory=memory))
     found = kept.best(Timed(kept.nanoseconds(plan), plan))
     assert tofu.partitioner.peak_bytes(layers(), found.plan) <= limit
 
