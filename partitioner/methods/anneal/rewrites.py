@@ -51,7 +51,7 @@ class Rewrites:
         self._show = show
         self._simulations = Simulations(asked.graph, asked.machine, times)
         self._movements: dict[tuple[int, ...], Movements] = {}
-        """What moves in plans, by their factors."""
+        """The movements of plans, by their factors."""
         self._hops: dict[tuple[int, ...], SeveralHops] = {}
         """The ways of tensors in plans, by their factors."""
 
