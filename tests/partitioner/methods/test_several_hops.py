@@ -8,7 +8,8 @@ import pytest
 import tofu
 from tofu.machines.machine import Machine
 from tofu.partitioner import partition, simulation
-from tofu.partitioner.methods.several_hops import in_several_hops
+from tofu.partitioner.costs.movement import Movements
+from tofu.partitioner.methods.several_hops import SeveralHops, in_several_hops
 
 from .one_iteration import weights_after
 
@@ -39,6 +40,18 @@ def test_two_hops_beat_one_over_a_slow_link(graph, two_nodes, method):
     before, after = (tofu.simulate(tofu.lower(graph, each), two_nodes).seconds for each in (plan, found))
     assert after < 0.8 * before
     assert found.strategies == plan.strategies
+
+
+def test_ways_that_are_found_for_one_plan_serve_others(graph, two_nodes):
+    """All plans of a search share what is known of ways, and get those that they would get alone."""
+    plans = [partition(graph, WORKERS, method) for method in ("data-parallel", "recursive", "refine")]
+    (factors,) = {plan.factors for plan in plans}
+    shared = SeveralHops(graph, two_nodes, WORKERS, Movements(WORKERS, factors))
+    for plan in (*plans, *plans):
+        found = shared.uncounted(plan, lambda each: simulation(graph, each, two_nodes).seconds)
+        alone = rerouted(graph, plan, two_nodes)
+        assert found is not plan
+        assert (found.layouts, found.copies) == (alone.layouts, alone.copies)
 
 
 def test_a_plan_that_went_in_several_hops_trains_alike(graph, two_nodes):
