@@ -53,8 +53,7 @@ def in_several_hops(graph: Graph, plan: Plan, machine: Machine, seconds: Callabl
     Tensors that have copies or terms at home stay as they are, and so does a plan for a machine whose devices
     are in one group.
     """
-    movements = Movements(plan.workers, plan.factors)
-    found = SeveralHops(graph, machine, plan.workers, movements).uncounted(plan, seconds)
+    found = SeveralHops(graph, machine, plan.workers, plan.factors).faster(plan, seconds)
     return plan if found is plan else recounted(graph, found)
 
 
@@ -139,12 +138,12 @@ class _Kind:
 class SeveralHops:
     """The ways that the tensors of a graph may take in plans with the same factors, each found once."""
 
-    def __init__(self, graph: Graph, machine: Machine, workers: int, movements: Movements) -> None:
-        """`movements` are those of plans with these factors."""
+    def __init__(self, graph: Graph, machine: Machine, workers: int, factors: tuple[int, ...]) -> None:
         from .hop_seconds import Hops
 
+        self.movements = Movements(workers, factors)
+        """The movements of these plans."""
         self._graph = graph
-        self._movements = movements
         self._hops = Hops(machine, workers)
         self._ways: dict[_Kind, tuple[_Way | None, float]] = {}
         """The shortest way of each kind of tensors, and what it saves."""
@@ -153,7 +152,7 @@ class SeveralHops:
         self._copies: dict[tuple[WorkerRegions, Groups, int], tuple[Form, ...]] = {}
         """Copies inside groups, by the regions that readers need, the groups, and a place in them."""
 
-    def uncounted(self, plan: Plan, seconds: Callable[[Plan], float]) -> Plan:
+    def faster(self, plan: Plan, seconds: Callable[[Plan], float]) -> Plan:
         """Return the plan of `in_several_hops`, whose bytes are not counted again."""
         proposals = self._proposals(plan)
         best, least = plan, seconds(plan)
@@ -198,7 +197,7 @@ class SeveralHops:
                 by_tensor.setdefault(operation.inputs[place], []).append(name)
             for index, names in by_tensor.items():
                 readers.setdefault(index, []).append((operation, tuple(names)))
-            regions = self._movements.operator(operation.bound, plan.strategies[operation.name])
+            regions = self.movements.operator(operation.bound, plan.strategies[operation.name])
             for output, index in enumerate(operation.outputs):
                 makers.setdefault(index, []).append(regions.outputs[output])
         for tensor in graph.tensors:
@@ -207,13 +206,13 @@ class SeveralHops:
             if tensor.alias is not None or tensor.name in plan.copies or not reading or not alone:
                 continue
             layout = plan.layouts[tensor.name]
-            if self._movements.layout(layout).terms > 1:
+            if self.movements.layout(layout).terms > 1:
                 continue
             others = followers.get(tensor.index, [])
             stays = any(each.index in readers or each.index in followers for each in others)
             made = [regions for each in (tensor, *others) for regions in makers.get(each.index, [])]
             needs = tuple([
-                self._movements.operator(operation.bound, plan.strategies[operation.name]).inputs[name]
+                self.movements.operator(operation.bound, plan.strategies[operation.name]).inputs[name]
                 for operation, (name,) in reading
             ])  # fmt: skip
             fixed = stays or len(made) != 1 or tensor.role is Role.DATA
@@ -224,7 +223,7 @@ class SeveralHops:
     def _shortest(self, kind: _Kind) -> tuple[_Way | None, float]:
         """Return the shortest way and what it saves; None if that is the plan's own."""
         layout, readers = kind.layout, Counter(kind.needs)
-        held = self._movements.layout(layout)
+        held = self.movements.layout(layout)
         present = self._to_home(kind, layout, layout.via)
         present += sum(count * self._seconds(kind, held, need) for need, count in readers.items())
         best, least = None, present
@@ -250,26 +249,26 @@ class SeveralHops:
 
     def _to_home(self, kind: _Kind, home: Layout, via: Form | None) -> float:
         """Return the time of the hops from tasks to a home."""
-        made, held = kind.made, self._movements.layout(home)
+        made, held = kind.made, self.movements.layout(home)
         if made is None:
             return 0.0
         if via is None or made.terms == 1:
             return self._seconds(kind, made, held, made=True)
-        stop = self._movements.layout(replace(home, form=via, via=None))
+        stop = self.movements.layout(replace(home, form=via, via=None))
         return self._seconds(kind, made, stop, made=True) + self._seconds(kind, stop, held, made=True)
 
     def _to_readers(
         self, kind: _Kind, home: Layout, need: WorkerRegions, count: int
     ) -> tuple[float, Form | None]:
         """Return the time of the hops from a home to equal readers, and the copy that they read, if any."""
-        held = self._movements.layout(home)
+        held = self.movements.layout(home)
         best: tuple[float, Form | None] = count * self._seconds(kind, held, need), None
         for groups in self._hops.levels:
             for form in self._inside(need, groups, held.workers[0]):
                 copy = self._valid(home, form)
                 if copy is None:
                     continue
-                between = self._movements.layout(copy)
+                between = self.movements.layout(copy)
                 taken = self._seconds(kind, held, between) + count * self._seconds(kind, between, need)
                 if taken < best[0]:
                     best = taken, copy.form
@@ -301,7 +300,7 @@ class SeveralHops:
         made = kind.made
         if made is None or made.terms == 1:
             return []
-        held = self._movements.layout(home)
+        held = self.movements.layout(home)
         parts = dict(zip(held.regions, held.workers, strict=True))
         found: list[Form] = []
         for groups in self._hops.levels:

@@ -48,20 +48,18 @@ def compose(
     Raises PlanError for names that match nothing, for tensors without a form that nothing makes, and for
     forms that do not fit.
     """
-    plan = uncounted(graph, workers, operations, tensors, copies=copies, order=order)
+    plan = replace(
+        uncounted(graph, workers, operations, tensors),
+        written_order=None if order is None else _order(order, [each.name for each in graph.operations]),
+        copies=_copies(graph, copies or {}),
+    )
     totals = plan.checked_count(graph, counts)
     steps = tuple(after - before for before, after in pairwise(totals))
     return replace(plan, cost_bytes=totals[-1], step_cost_bytes=steps)
 
 
 def uncounted(
-    graph: Graph,
-    workers: int,
-    operations: Mapping[str, Form],
-    tensors: Mapping[str, Form] | None = None,
-    *,
-    copies: Mapping[str, Sequence[Copy]] | None = None,
-    order: Sequence[str] | None = None,
+    graph: Graph, workers: int, operations: Mapping[str, Form], tensors: Mapping[str, Form] | None
 ) -> Plan:
     """Return the plan of `compose` before its choices are checked together and its bytes are counted."""
     require_graph(graph)
@@ -112,8 +110,6 @@ def uncounted(
         cost_bytes=0,
         step_cost_bytes=(0,),
         lower_bound_bytes=0,
-        written_order=None if order is None else _order(order, names),
-        copies=_copies(graph, copies or {}),
         graph=graph,
     )
 

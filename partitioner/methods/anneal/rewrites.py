@@ -18,7 +18,6 @@ from dataclasses import dataclass, replace
 from ....dataflow.graph import Graph
 from ....simulator.simulation import Simulation
 from ....simulator.times import NANOSECONDS, TaskTimes
-from ...costs.movement import Movements
 from ...plans.plan import Plan
 from ...plans.simulation import Simulations
 from ..several_hops import SeveralHops
@@ -50,8 +49,6 @@ class Rewrites:
         self._asked = asked
         self._show = show
         self._simulations = Simulations(asked.graph, asked.machine, times)
-        self._movements: dict[tuple[int, ...], Movements] = {}
-        """The movements of plans, by their factors."""
         self._hops: dict[tuple[int, ...], SeveralHops] = {}
         """The ways of tensors in plans, by their factors."""
 
@@ -84,19 +81,19 @@ class Rewrites:
         return found
 
     def _hopped(self, found: Timed) -> Timed:
-        asked, factors = self._asked, found.plan.factors
-        if factors not in self._hops:
-            movements = self._movements_of(found.plan)
-            self._hops[factors] = SeveralHops(asked.graph, asked.machine, asked.workers, movements)
-        made = self._hops[factors].uncounted(found.plan, lambda plan: self.nanoseconds(plan) / NANOSECONDS)
-        return self._faster(found, made)
+        hops = self._hops_of(found.plan)
+        return self._faster(found, hops.faster(found.plan, lambda plan: self.nanoseconds(plan) / NANOSECONDS))
 
     def _rooted(self, found: Timed) -> Timed:
-        graph, movements = self._asked.graph, self._movements_of(found.plan)
-        return self._faster(found, with_rooted_sums(graph, found.plan, self._asked.machine, movements))
+        asked, movements = self._asked, self._hops_of(found.plan).movements
+        return self._faster(found, with_rooted_sums(asked.graph, found.plan, asked.machine, movements))
 
-    def _movements_of(self, plan: Plan) -> Movements:
-        return self._movements.setdefault(plan.factors, Movements(plan.workers, plan.factors))
+    def _hops_of(self, plan: Plan) -> SeveralHops:
+        """Return the ways of tensors in plans with these factors."""
+        if plan.factors not in self._hops:
+            asked = self._asked
+            self._hops[plan.factors] = SeveralHops(asked.graph, asked.machine, asked.workers, plan.factors)
+        return self._hops[plan.factors]
 
     def _faster(self, found: Timed, plan: Plan) -> Timed:
         """Return a plan if it is faster and fits, else the one that was found before."""

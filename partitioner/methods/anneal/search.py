@@ -80,7 +80,6 @@ class _Annealing:
         self.times: TaskTimes = task_times(asked.graph, asked.machine, asked.workers)
         self.rewrites = Rewrites(asked, self.times, self.budget.show)
         self.counts = KnownCounts(prime_factors(asked.workers))
-        """The counts of plans whose factors are the prime ones."""
         self.fastest: int | None = None
         """The least time of rewritten plans before they got the order of a list schedule."""
         self.least_excess = 0
@@ -167,10 +166,7 @@ class _Annealing:
         self.fastest = min(found.nanoseconds, self.fastest or found.nanoseconds)
         if found.nanoseconds <= NEAR * self.fastest:
             found = self.rewrites.scheduled(found)
-        if found is start:
-            return found
-        known = self.counts if found.plan.factors == prime_factors(self.asked.workers) else None
-        return replace(found, plan=recounted(self.asked.graph, found.plan, known))
+        return found if found is start else replace(found, plan=recounted(self.asked.graph, found.plan))
 
     def _planned(self) -> Iterator[Timed]:
         """Yield the plans that fit, each with its time. Equal times count once."""

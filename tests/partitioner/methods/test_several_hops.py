@@ -8,7 +8,6 @@ import pytest
 import tofu
 from tofu.machines.machine import Machine
 from tofu.partitioner import partition, simulation
-from tofu.partitioner.costs.movement import Movements
 from tofu.partitioner.methods.several_hops import SeveralHops, in_several_hops
 
 from .one_iteration import weights_after
@@ -46,9 +45,9 @@ def test_ways_that_are_found_for_one_plan_serve_others(graph, two_nodes):
     """All plans of a search share what is known of ways, and get those that they would get alone."""
     plans = [partition(graph, WORKERS, method) for method in ("data-parallel", "recursive", "refine")]
     (factors,) = {plan.factors for plan in plans}
-    shared = SeveralHops(graph, two_nodes, WORKERS, Movements(WORKERS, factors))
+    shared = SeveralHops(graph, two_nodes, WORKERS, factors)
     for plan in (*plans, *plans):
-        found = shared.uncounted(plan, lambda each: simulation(graph, each, two_nodes).seconds)
+        found = shared.faster(plan, lambda each: simulation(graph, each, two_nodes).seconds)
         alone = rerouted(graph, plan, two_nodes)
         assert found is not plan
         assert (found.layouts, found.copies) == (alone.layouts, alone.copies)
