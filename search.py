@@ -22,8 +22,9 @@ from .partitioner.problem.factor_graph import (
     nothing_split,
     steps_of,
 )
+from .partitioner.problem.links import Link
 from .partitioner.problem.moved_bytes import MovedBytes
-from .partitioner.problem.problem import Link, Objective, Problem
+from .partitioner.problem.problem import Objective, Problem
 from .partitioner.problem.sequences import all_sequences
 from .partitioner.problem.solution import Solution, assigned
 from .partitioner.solvers.elimination import CostTable, eliminate

@@ -103,12 +103,14 @@ def search_fewest(graph: Graph, settings: SearchSettings, limit: Limit, machine:
 
 
 def _timed(graph: Graph, found: Fitting, machine: Machine) -> Fitting:
-    """Simulate an iteration of a plan, which costs that time from then on, and of the larger one."""
+    """Simulate an iteration of a plan, which costs that time from then on, and of larger ones.
+
+    The first larger one that takes less time is kept.
+    """
     plan = with_times(graph, found.plan, machine)
-    larger = None if found.larger is None else _timed(graph, found.larger, machine)
-    if larger is not None and larger.cost >= cost_of(plan):
-        larger = None
-    return replace(found, plan=plan, cost=cost_of(plan), larger=larger)
+    timed = (_timed(graph, each, machine) for each in found.larger)
+    faster = next((each for each in timed if each.cost < cost_of(plan)), None)
+    return replace(found, plan=plan, cost=cost_of(plan), larger=() if faster is None else (faster,))
 
 
 def with_times(graph: Graph, plan: Plan, machine: Machine) -> Plan:

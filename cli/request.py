@@ -199,8 +199,8 @@ class Request:
                 facts["memory_limit_bytes_per_worker"] = list(limits)
         facts["workspace_bytes_per_worker"] = found.workspace_bytes
         facts["memory_limit_bytes"] = found.plan.space.memory_bytes
-        if found.larger is not None and "memory_limit_bytes_per_worker" not in facts:
-            facts["more_memory"] = point(found.larger)
+        if found.larger and "memory_limit_bytes_per_worker" not in facts:
+            facts["more_memory"] = point(found.larger[0])
         return facts
 
 

@@ -23,7 +23,7 @@ R = TypeVar("R")
 COMPILED: bool = find_spec("numba") is not None
 """Whether loops may be compiled. If so, they take arrays. `compiler` says whether they can be."""
 
-PATIENCE_SECONDS = 0.3
+PATIENCE_SECONDS = 0.5
 """A loop that has run for so long in plain Python is compiled."""
 
 SHORT = 1 << 13

@@ -40,9 +40,10 @@ from ..layouts.step_split import Dimensions, Layout, Strategies
 from ..plans.plan import Plan
 from ..problem.constraints import What
 from ..problem.factor_graph import copied_bytes
+from ..problem.links import Link
 from ..problem.moved_bytes import MovedBytes
 from ..problem.plan_choices import choices_of, copies_of
-from ..problem.problem import Chosen, Link, Problem
+from ..problem.problem import Chosen, Problem
 from ..problem.sequences import candidates
 
 NEVER = 1 << 52

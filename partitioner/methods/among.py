@@ -4,17 +4,19 @@
     minimise     cost(x) + sum over operations o of p[o] * live[o](x)
 
 There are few such choices, so the least sum is found in a fraction of the time of a search, and many prices
-can be tried. Layers repeat, so at one price for all tensors that last they would change at once. Each class
-has a price of its own, which differs a little: as prices rise, one class changes after the other, and some
-plan comes very near a limit. Implemented in: `Among.solved`, `Among.within` (prices, doubled and then
-bisected), `LiveBytes.spread_prices`.
+can be tried. Layers repeat, so at one price for all tensors they would change at once. Prices rise with the
+place in the graph: the higher they are, the more of its layers have changed, and some plan comes near a
+limit. Implemented in: `Among.solved`, `Among.within` (prices, doubled and then bisected),
+`Among.at_lowest_price` (fewer prices, and no plan for most of them), `LiveBytes.rising_prices`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 
 from ..plans.cost import Cost
 from ..plans.plan import Plan
@@ -33,6 +35,9 @@ DOUBLINGS = 16
 
 HALVINGS = 12
 """The number of times that the range of prices is halved."""
+
+CORRECTIONS = 3
+"""How many plans at a lowest price are made until one is within the limit."""
 
 
 class Among:
@@ -62,10 +67,10 @@ class Among:
 
         def light(price: Fraction) -> bool:
             solution = self._at(price, fullest)
-            totals = self._live.totals(solution.strategies, solution.dimensions, self._factors)
-            if max(totals) > room:
-                fullest.add(totals.index(max(totals)))
-            return max(totals) <= room and fits(solution)
+            operation, live = self._live.fullest_of(solution.strategies, solution.dimensions, self._factors)
+            if live > room:
+                fullest.add(operation)
+            return live <= room and fits(solution)
 
         high = lowest
         for _ in range(DOUBLINGS):
@@ -79,13 +84,40 @@ class Among:
             middle = (low + high) / 2
             low, high = (low, middle) if light(middle) else (middle, high)
 
+    def at_lowest_price(
+        self, prices: Sequence[Fraction], room: int, excess: Fraction, arenas: Callable[[Solution], int]
+    ) -> None:
+        """Call `arenas` with the plan at the lowest of ascending prices whose arenas are within `room`.
+
+        Arenas take long to plan, so those of other plans are taken to be `excess` times what is live. If a
+        plan is not within `room` after all, `excess` is what its arenas take, and another one is found.
+        """
+
+        @cache
+        def found(price: Fraction) -> tuple[Solution, int]:
+            solution = self._at(price, ())
+            _, live = self._live.fullest_of(solution.strategies, solution.dimensions, self._factors)
+            return solution, live
+
+        for _ in range(CORRECTIONS):
+            most = int(room / excess)
+            place = bisect_left(range(len(prices)), True, key=lambda each: found(prices[each])[1] <= most)
+            if place == len(prices):
+                return
+            solution, live = found(prices[place])
+            taken = arenas(solution)
+            if taken <= room:
+                return
+            excess = max(excess, Fraction(taken, live))
+
     def _at(self, price: Fraction, operations: Iterable[int]) -> Solution:
-        """Return the best plan at a price of bytes that last, or are live while these operations compute."""
+        """Return the best plan at a price, also on what is live while some operations compute."""
         live, price = self._live, Fraction(max(round(price * STEADY), 1), STEADY)
+        hot = dict.fromkeys(sorted(operations), price)
         priced = replace(
             live.problem,
-            prices=live.spread_prices(price),
-            buffer_prices=live.buffer_prices(dict.fromkeys(sorted(operations), price), self._workers),
+            prices=live.rising_prices(price),
+            buffer_prices=live.buffer_prices(hot, self._workers) if hot else None,
             bounded=False,
         )
         return self.solved(priced)

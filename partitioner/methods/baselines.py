@@ -27,7 +27,8 @@ from ..plans.cost import Cost
 from ..plans.unproven import too_wide
 from ..problem.candidates import KeepDimensions, KeepVariables, Tables, every_dimension, every_variable
 from ..problem.factor_graph import factor_graph, joint_choices, next_choices, nothing_split, steps_of
-from ..problem.problem import Link, Problem
+from ..problem.links import Link
+from ..problem.problem import Problem
 from ..problem.sequences import Label, all_sequences
 from ..problem.solution import Solution, assigned
 from ..solvers.solve import least_cost

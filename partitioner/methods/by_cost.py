@@ -168,6 +168,5 @@ class PlansByCost:
         cost = sum(int(table[assignment[o], assignment[t]]) for (o, t), table in plain)
         assert self._choices is not None, "there is an assignment"
         found = assigned(self._factors, *self._choices, assignment, cost=self._problem.cost(cost))
-        totals = self._live.totals(found.strategies, found.dimensions, self._factors)
-        live = -(-max(totals, default=0) // self._workers)
-        return _Looked(value, cost, found, live + self._least_workspace)
+        _, live = self._live.fullest_of(found.strategies, found.dimensions, self._factors)
+        return _Looked(value, cost, found, -(-live // self._workers) + self._least_workspace)

@@ -44,8 +44,8 @@ class Fitting:
     workspace_bytes: int | None = None
     """The memory of the fullest worker besides its arena; None if it was not counted."""
 
-    larger: Fitting | None = None
-    """Of the plans found that cost less, the one that needs the least memory; None if there is none."""
+    larger: tuple[Fitting, ...] = ()
+    """Of the plans found that cost less, the one that needs the least memory, and the cheapest one."""
 
     without_copies: Fitting | None = None
     """If the plan keeps copies beyond its space, the best plan of the space, whose bound is for the limit."""

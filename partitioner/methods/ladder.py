@@ -7,7 +7,8 @@ Plans come from the same searches with prices in their tables: on all tensors th
 instant, in grades, and on the buffers of operations that exceed the limit if nothing else fits. The
 higher the price, the less plans hold. The least price of a ladder whose plan fits is found by bisection.
 The plan that replicates nothing is tried as well, and so are those that the bound leads to (`lagrangian`).
-If a limit is given, the choices of all these plans are then combined at finer prices (`among`).
+The choices of all these plans are then combined at finer prices (`among`), at few of them if no limit is
+given.
 
 If the space keeps what is made, copies are then kept beyond it (`keeping_within`), for the best plan, the
 one without a limit and the lightest. With `exact`, plans are looked at in rising order of cost (`by_cost`),
@@ -15,8 +16,8 @@ which proves the optimum of small problems; if nothing fits, in rising order of 
 
 The workspace of kernels counts. It is slow to find, so it is found for plans that would be returned, and
 others are taken to need as much as the last one. Implemented in: `_bisect` (the bisection), `settled` (the
-workspace), `_bounded` (the bound), `_with_copies`, `_proven` and `_lightest` (plans by cost),
-`LiveBytes.graded_prices` and `buffer_prices` (prices).
+workspace), `_combine_near` (without a limit), `_bounded` (the bound), `_with_copies`, `_proven` and
+`_lightest` (plans by cost), `LiveBytes.graded_prices` and `buffer_prices` (prices).
 
 Guarantees: of the plans that were tried and fit, the cheapest is found. Its bound holds for the plans of its
 space that fit; if it has copies beyond the space, the bound holds without a limit. If none fits, the lightest
@@ -70,6 +71,12 @@ NEARLY_FULLEST = Fraction(95, 100)
 COARSE = 8
 """Without a limit, and for plans that are recombined, bisection ends at this number of rungs."""
 
+NEAR = 8
+"""The rungs below and above one whose plan fits, at whose prices choices are combined without a limit."""
+
+FINER = 4
+"""The prices per rung at which they are combined."""
+
 STEEPER = 24
 """The number of prices above those of the bound, at which plans are looked for that fit."""
 
@@ -86,6 +93,7 @@ class Ladder:
         self.live = live
         self.limit_bytes = 0
         self.stride = 1
+        self.limited = True
         self.least_workspace = 0
         self._problem = problem
         self._workers = workers
@@ -218,9 +226,9 @@ class Ladder:
         """Look for a plan that fits, the lightest first; return a bound on what all need."""
         lightest = min(self._found.values(), key=by_memory)
         strategies, dimensions = choices_of(self._problem, lightest.plan)
-        totals = self.live.totals(strategies, dimensions, lightest.plan.factors)
+        fullest, _ = self.live.fullest_of(strategies, dimensions, lightest.plan.factors)
         least = min(map(self._at_least, self._found.values()))
-        return plans.lightest(totals.index(max(totals)), self.limit_bytes, least, self._needed)
+        return plans.lightest(fullest, self.limit_bytes, least, self._needed)
 
     def _needed(self, solution: Solution) -> int:
         """Return the memory that a plan needs, or a bound on it that exceeds the limit."""
@@ -244,11 +252,12 @@ class Ladder:
         copied = copies_of(self._problem, plan)
         return Chosen(self._problem, plan.factors, tuple(strategies), tuple(dimensions), copied)
 
-    def larger(self, than: Fitting) -> Fitting | None:
-        """Return the plan with the least memory of those found that cost less."""
+    def larger(self, than: Fitting) -> tuple[Fitting, ...]:
+        """Return the lightest of the plans found that cost less, and the cheapest one."""
         cheaper = [found for found in self._found.values() if found.cost < than.cost and not self.fits(found)]
-        found = min(cheaper, key=by_memory, default=None)
-        return None if found is None else replace(found, workspace_bytes=than.workspace_bytes)
+        least = [min(cheaper, key=order) for order in (by_memory, by_cost) if cheaper]
+        different = {id(found): found for found in least}.values()
+        return tuple([replace(found, workspace_bytes=than.workspace_bytes) for found in different])
 
     def front(self) -> tuple[Fitting, ...]:
         """Return the cheapest plans found for limits that are spread evenly."""
@@ -268,7 +277,9 @@ class Ladder:
     def _cheapest(self) -> Fitting | None:
         """Return the cheapest plan that bisection finds and that fits with its workspace, or None."""
         while True:
-            self._bisect()
+            rung = self._bisect()
+            if not self.limited and rung is not None:
+                self._combine_near(rung)
             best = self._best()
             if best is None:
                 return self._cheapest_found()
@@ -289,25 +300,46 @@ class Ladder:
                 return measured
         return None
 
-    def _bisect(self) -> None:
-        """Find the lowest rung whose plan fits; if that of the highest does not, operations get prices.
+    def _bisect(self) -> int | None:
+        """Return the lowest rung whose plan fits, and None if no price on all bytes leads to one that does.
 
-        A coarse search does not look above the middle if the plan there fits.
+        If that of the highest does not, operations get prices. A coarse search does not look above the middle
+        if the plan there fits.
         """
         self._split(self._quick)
         high, hot = RUNGS - 1, frozenset[int]()
         middle = (high - 1) // 2
         if self.stride == COARSE and self.fits(self._rung(middle, hot)):
-            self._lowest_fitting(middle, lambda rung: self._rung(rung, hot))
-            return
+            return self._lowest_fitting(middle, lambda rung: self._rung(rung, hot))
         for _ in range(REPAIRS):
             top = self._rung(high, hot)
             if self.fits(top):
                 break
             hot |= self._fullest(top)
         else:
+            return None
+        rung = self._lowest_fitting(high, lambda rung: self._rung(rung, hot))
+        return None if hot else rung
+
+    def _combine_near(self, rung: int) -> None:
+        """Combine the best plan that fits with the lightest that costs less, at prices near a rung's."""
+        best, workers = self._best(), self._workers
+        if best is None or not (larger := self.larger(best)):
             return
-        self._lowest_fitting(high, lambda rung: self._rung(rung, hot))
+        among = Among(self.live, workers, [best.plan, larger[0].plan])
+        _, live = self.live.fullest_of(*choices_of(self._problem, best.plan), best.plan.factors)
+        places = range((rung - NEAR) * FINER, (rung + NEAR) * FINER)
+        among.at_lowest_price(
+            [self._price(Fraction(place, FINER)) for place in places],
+            self.limit_bytes * workers,
+            Fraction(best.arena_bytes * workers, live),
+            lambda solution: self._planned(solution, ("near", len(self._found))).arena_bytes * workers,
+        )
+
+    def _price(self, rung: Fraction | int) -> Fraction:
+        """Return the price of a byte at a rung."""
+        lowest = LOWEST * self.free.cost / max(self.free.arena_bytes * self._workers, 1)
+        return Fraction(max(round(lowest * RATIO**rung * STEADY), 1), STEADY)
 
     def _lowest_fitting(self, high: int, plan: Callable[[int], Fitting]) -> int:
         """Return the lowest rung below `high` whose plan fits, or `high`."""
@@ -388,8 +420,7 @@ class Ladder:
 
     def _rung(self, rung: int, hot: frozenset[int], all_live: bool = True) -> Fitting:
         """Return the plan at a rung, with prices on the buffers of some operations as well."""
-        lowest = LOWEST * self.free.cost / max(self.free.arena_bytes * self._workers, 1)
-        price = Fraction(max(round(lowest * RATIO**rung * STEADY), 1), STEADY)
+        price = self._price(rung)
         buffers = self.live.buffer_prices(dict.fromkeys(hot, price), self._workers) if hot else None
         prices = self.live.graded_prices(price, all_live=all_live)
         priced = replace(self._problem, prices=prices, buffer_prices=buffers)

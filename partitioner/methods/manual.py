@@ -24,7 +24,8 @@ from ..plans.cost import Cost
 from ..plans.unproven import unbounded
 from ..plans.written_plan import WrittenPlan, decode_written_plan, read_written_plan
 from ..problem.constraints import Pin
-from ..problem.problem import Link, Problem
+from ..problem.links import Link
+from ..problem.problem import Problem
 from ..problem.sequences import candidates
 from ..problem.solution import Solution
 from .recursive import recursive

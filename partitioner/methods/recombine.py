@@ -91,8 +91,7 @@ def _assignments(
             yield sum(int(table[tuple([each[v] for v in scope])]) for scope, table in times), each
         return
     live, factors = LiveBytes.of(problem), problem.objective.factors(workers)
-    totals = live.totals(*typical, factors)
-    fullest = totals.index(max(totals))
+    fullest, _ = live.fullest_of(*typical, factors)
     held = replace(
         problem,
         objective=Unpriced(factors),

@@ -44,7 +44,7 @@ def find_plan_within(
         needs = Needs(needs.arena)
     ladder = Ladder.of(prepare(), workers, needs, plan)
     if limit is None:
-        ladder.stride = COARSE
+        ladder.stride, ladder.limited = COARSE, False
     ladder.limit_bytes = ladder.default_limit() if limit is None else limit
     settled = ladder.settled(ladder.free)
     if settled is not None:
@@ -59,7 +59,7 @@ def find_plan_within(
     if ladder.fits(found):
         space = replace(space, memory_bytes=ladder.limit_bytes)
     plan = replace(found.plan, space=space, search_seconds=time.perf_counter() - start)
-    return replace(found, plan=plan, larger=ladder.larger(found) if ladder.fits(found) else None)
+    return replace(found, plan=plan, larger=ladder.larger(found) if ladder.fits(found) else ())
 
 
 def _plan_within(graph: Graph, workers: int, limit: int, needs: Needs, settings: SearchSettings) -> Plan:

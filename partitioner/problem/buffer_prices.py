@@ -24,7 +24,8 @@ from ..costs.least_counts import least_outside
 from ..layouts.choices import Counts, OperatorChoices, TensorChoices
 from ..layouts.uses import Use
 from ..solvers.elimination import CostTable
-from .problem import BufferPrice, BufferPrices, HeldPart, Link
+from .links import Link
+from .problem import BufferPrice, BufferPrices, HeldPart
 
 
 def buffer_elements(

@@ -28,8 +28,9 @@ from ...analyzer.indices.region import Shape
 from ...dataflow.graph import Graph, Operation, Phase, Role
 from ..layouts.uses import Use, touched
 from ..plans.space import SPLIT, Space
+from .links import Link, Links
 from .moved_bytes import MovedBytes
-from .problem import Link, Objective, Problem
+from .problem import Objective, Problem
 from .sums import Sums, find_sums
 
 READERS = 3
@@ -132,7 +133,7 @@ def _copied(
     return frozenset(n for n, found in readers.items() if len(found) >= READERS and n not in read_after)
 
 
-def _links(graph: Graph, operation_class: Sequence[int], tensor_class: Sequence[int]) -> tuple[Link, ...]:
+def _links(graph: Graph, operation_class: Sequence[int], tensor_class: Sequence[int]) -> Links:
     """Return all pairs of a class of operations and one of tensors that touch, with their bytes added."""
     weights: Counter[tuple[int, int, Use]] = Counter()
     itemsizes = [tensor.itemsize for tensor in graph.tensors]
@@ -140,7 +141,7 @@ def _links(graph: Graph, operation_class: Sequence[int], tensor_class: Sequence[
         number = operation_class[operation.index]
         for tensor, use in touched(operation):
             weights[number, tensor_class[tensor], use] += itemsizes[tensor]
-    return tuple(Link(*key, weight) for key, weight in weights.items())
+    return Links(Link(*key, weight) for key, weight in weights.items())
 
 
 def _leader(leader: list[int], index: int) -> int:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,6 @@ from ..layouts.choices import (
     tensor_choices,
     with_copies,
 )
-from ..layouts.uses import Use
 from ..solvers.elimination import CostTable
 from ..solvers.semiring import Table
 from .buffer_prices import with_buffer_prices
@@ -51,6 +51,7 @@ from .candidates import (
     everything,
     first_dimension_or_whole,
 )
+from .links import LinkKinds, Links
 from .problem import Problem
 from .sequences import by_batch
 from .solution import Solution
@@ -79,25 +80,55 @@ def next_choices(
     `keep_variables` and `keep_dimensions` say which choices a method considers for each class; without them,
     it considers all of the problem's space. The problem's restrictions take precedence.
     """
-    allowed = problem.restrictions
-    of_operator = keep_variables or (lambda number: _variables_in_space(problem, number))
-    of_tensor = keep_dimensions or (lambda number: _dimensions_in_space(problem, number))
-    operators = [
-        tables.operator(bound, sequence, allowed.variables(number, sequence, of_operator(number)))
-        for number, (bound, sequence) in enumerate(zip(problem.operators, plan.strategies, strict=True))
-    ]
-    tensors = [
-        tables.tensor(
-            shape, sequence, allowed.dimensions(number, shape, sequence, keep), number in problem.stops
-        )
-        for number, (shape, sequence) in enumerate(zip(problem.shapes, plan.dimensions, strict=True))
-        for keep in [first_dimension_or_whole if number in problem.unmoved else of_tensor(number)]
-    ]
+    operators = _next_operators(problem, tables, plan, keep_variables)
+    tensors = _next_tensors(problem, tables, plan, keep_dimensions)
     for number in problem.copied:
         copy = plan.copies.get(number, plan.dimensions[number])
         layouts = tables.tensor(problem.shapes[number], copy, every_dimension_or_whole)
         tensors[number] = tables.with_copies(tensors[number], layouts)
     return operators, tensors
+
+
+def _next_operators(
+    problem: Problem, tables: Tables, plan: Solution, keep_variables: Callable[[int], KeepVariables] | None
+) -> list[OperatorChoices]:
+    """Return the choices of operations; those of classes that differ in number alone are looked up once."""
+    allowed = problem.restrictions
+    known: dict[object, OperatorChoices] = {}
+    found = []
+    for number, (bound, sequence) in enumerate(zip(problem.operators, plan.strategies, strict=True)):
+        alone = keep_variables is not None or number in allowed.operators
+        space = number in problem.repeats, number in problem.reads_terms
+        key = number if alone else (id(bound), sequence, space)
+        choices = known.get(key)
+        if choices is None:
+            keep = (keep_variables or partial(_variables_in_space, problem))(number)
+            keep = allowed.variables(number, sequence, keep)
+            choices = known[key] = tables.operator(bound, sequence, keep)
+        found.append(choices)
+    return found
+
+
+def _next_tensors(
+    problem: Problem, tables: Tables, plan: Solution, keep_dimensions: Callable[[int], KeepDimensions] | None
+) -> list[TensorChoices]:
+    """Return the choices of tensors, likewise."""
+    allowed = problem.restrictions
+    known: dict[object, TensorChoices] = {}
+    found = []
+    for number, (shape, sequence) in enumerate(zip(problem.shapes, plan.dimensions, strict=True)):
+        alone = keep_dimensions is not None or number in allowed.tensors
+        space = number in problem.unmoved, problem.may_replicate(number), number in problem.terms
+        stops = number in problem.stops
+        key = number if alone else (shape, sequence, space, stops)
+        choices = known.get(key)
+        if choices is None:
+            of_tensor = keep_dimensions or partial(_dimensions_in_space, problem)
+            keep = first_dimension_or_whole if number in problem.unmoved else of_tensor(number)
+            keep = allowed.dimensions(number, shape, sequence, keep)
+            choices = known[key] = tables.tensor(shape, sequence, keep, stops)
+        found.append(choices)
+    return found
 
 
 def _variables_in_space(problem: Problem, number: int) -> KeepVariables:
@@ -127,18 +158,20 @@ def factor_graph(
 
     Choices that the problem's restrictions forbid cost more than any allowed assignment.
     """
-    count = len(operators)
     domains = [len(c.sequences) for c in operators] + [len(c.sequences) for c in tensors]
-    cost = problem.objective.table
-    cost_tables = [
-        CostTable((operator, count + tensor), cost(operators[operator], tensors[tensor], use, weight))
-        for operator, tensor, use, weight in problem.links
+    links, cost = problem.links, problem.objective.table
+    kinds = links.kinds(operators, tensors)
+    of_kinds = [
+        cost(operators[operator], tensors[tensor], use, weight)
+        for operator, tensor, use, weight in map(links.__getitem__, kinds.first)
     ]
-    unary = _prices(problem, tensors) + _copies(problem, tensors) + _alone(problem, operators)
-    if unary:
-        cost_tables = _with_unary(problem, cost_tables, unary)
+    tables = [of_kinds[kind] for kind in kinds.of.tolist()]
+    _add_unary(links, tables, _prices(problem, tensors))
+    _add_unary(links, tables, _copies(problem, tensors))
+    _add_unary(links, tables, _alone(problem, operators))
     if problem.reads_terms:
-        cost_tables = _without_impossible(problem, cost_tables, operators, tensors)
+        _add_impossible(problem, tables, operators, tensors, kinds)
+    cost_tables = list(map(CostTable, links.scopes, tables))
     if problem.buffer_prices is not None:
         prices = problem.buffer_prices
         cost_tables = with_buffer_prices(
@@ -151,8 +184,8 @@ def factor_graph(
     return domains, cost_tables
 
 
-Unary = tuple[int, Counts, tuple[object, ...]]
-"""A variable, the cost of each of its values, and what this depends on besides the choices."""
+Unary = tuple[int, Counts]
+"""A variable, and the cost of each of its values; equal costs of equal choices are one array."""
 
 
 def _prices(problem: Problem, tensors: Sequence[TensorChoices]) -> list[Unary]:
@@ -165,44 +198,45 @@ def _prices(problem: Problem, tensors: Sequence[TensorChoices]) -> list[Unary]:
     found: list[Unary] = []
     for number, price in problem.prices.items():
         choices = tensors[number]
-        if id(choices) not in held:
-            held[id(choices)] = volume(choices.regions).sum(axis=-1)
-            if choices.copied is not None and not problem.bounded:
-                inside = overlap(choices.copied, choices.regions) == volume(choices.copied)
-                held[id(choices)] += np.where(inside, 0, volume(choices.copied)).sum(axis=-1)
         key = id(choices), price
-        if key not in priced:
-            priced[key] = held[id(choices)] * price.numerator // price.denominator
-        found.append((len(problem.operators) + number, priced[key], ("held", price)))
+        costs = priced.get(key)
+        if costs is None:
+            if id(choices) not in held:
+                held[id(choices)] = volume(choices.regions).sum(axis=-1)
+                if choices.copied is not None and not problem.bounded:
+                    inside = overlap(choices.copied, choices.regions) == volume(choices.copied)
+                    held[id(choices)] += np.where(inside, 0, volume(choices.copied)).sum(axis=-1)
+            costs = priced[key] = held[id(choices)] * price.numerator // price.denominator
+        found.append((len(problem.operators) + number, costs))
     return found
 
 
 def _copies(problem: Problem, tensors: Sequence[TensorChoices]) -> list[Unary]:
     """Return the cost of making the copies of tensors."""
-    return [
-        (
-            len(problem.operators) + number,
-            copied_bytes(problem, number, tensors[number]),
-            ("copied", problem.itemsizes[number]),
-        )
-        for number in sorted((problem.fed - problem.unmoved) | problem.copied)
-    ]
+    known: dict[tuple[int, int, bool], Counts] = {}
+    found: list[Unary] = []
+    for number in sorted((problem.fed - problem.unmoved) | problem.copied):
+        key = id(tensors[number]), problem.itemsizes[number], number in problem.copied
+        if key not in known:
+            known[key] = copied_bytes(problem, number, tensors[number])
+        found.append((len(problem.operators) + number, known[key]))
+    return found
 
 
 def _alone(problem: Problem, operators: Sequence[OperatorChoices]) -> list[Unary]:
     """Return what each choice of an operation costs apart from its tensors."""
     found: list[Unary] = []
-    known: dict[tuple[int, int], tuple[Counts, Counts, bytes]] = {}
+    known: dict[tuple[int, int], Counts | None] = {}
     for number, (choices, members) in enumerate(zip(operators, problem.members, strict=True)):
         costs = problem.objective.alone(problem, number, choices)
         if costs is None:
             continue
         key = id(costs), members
         if key not in known:
-            known[key] = costs, costs * members, costs.tobytes() if costs.any() else b""
-        _, together, content = known[key]
-        if content:
-            found.append((number, together, ("alone", content, members)))
+            known[key] = costs * members if costs.any() else None
+        together = known[key]
+        if together is not None:
+            found.append((number, together))
     return found
 
 
@@ -224,53 +258,45 @@ def copied_bytes(problem: Problem, number: int, choices: TensorChoices) -> Count
     return moved * problem.itemsizes[number]
 
 
-def _with_unary(problem: Problem, cost_tables: list[CostTable], unary: Sequence[Unary]) -> list[CostTable]:
-    """Add the costs of single values to one table of their variable. Equal tables stay one table."""
-    priced = list(cost_tables)
-    first: dict[int, tuple[int, int]] = {}
-    for number, cost_table in enumerate(cost_tables):
-        for axis, variable in enumerate(cost_table.scope):
-            first.setdefault(variable, (number, axis))
-    known: dict[tuple[object, ...], tuple[Table, Table]] = {}
-    for variable, costs, key in unary:
-        if variable not in first:
+def _add_unary(links: Links, tables: list[Table], unary: Sequence[Unary]) -> None:
+    """Add the costs of single values to the first table of their variable. Equal tables stay one table."""
+    known: dict[tuple[int, int], tuple[Table, Table]] = {}
+    for variable, costs in unary:
+        if variable not in links.first_of:
             continue
-        number, axis = first[variable]
-        scope, table = priced[number]
-        if (id(table), *key) not in known:
-            known[id(table), *key] = table, table + np.expand_dims(costs, 1 - axis)
-        priced[number] = CostTable(scope, known[id(table), *key][1])
-    return priced
+        number, axis = links.first_of[variable]
+        table = tables[number]
+        key = id(table), id(costs)
+        if key not in known:
+            known[key] = table, table + np.expand_dims(costs, 1 - axis)
+        tables[number] = known[key][1]
 
 
-def _without_impossible(
+def _add_impossible(
     problem: Problem,
-    cost_tables: list[CostTable],
+    tables: list[Table],
     operators: Sequence[OperatorChoices],
     tensors: Sequence[TensorChoices],
-) -> list[CostTable]:
+    kinds: LinkKinds,
+) -> None:
     """Price the pairs of choices that cannot be. Equal tables stay one table."""
-    tables = {id(table): table for _, table in cost_tables}
-    largest = {key: int(table.max()) for key, table in tables.items()}
-    price = 1 << sum([largest[id(table)] for _, table in cost_tables]).bit_length()
-    known: dict[tuple[OperatorChoices, TensorChoices, Use], Counts | None] = {}
+    largest = {key: int(table.max()) for key, table in {id(table): table for table in tables}.items()}
+    price = 1 << sum([largest[id(table)] for table in tables]).bit_length()
     sums = problem.priced_tables
-    priced = list(cost_tables)
-    for number, link in enumerate(problem.links):
+    barred: list[Counts | None] = []
+    for number in kinds.first:
+        link = problem.links[number]
         operator, tensor = operators[link.operator], tensors[link.tensor]
-        key = operator, tensor, link.use
-        if key not in known:
-            known[key] = None
-            wrong = impossible(operator, tensor, link.use, problem.summed.get(operator.bound, frozenset()))
-            if wrong is not None and wrong.any():
-                known[key] = price * wrong
-        barred = known[key]
-        if barred is not None:
-            scope, table = cost_tables[number]
-            if (id(table), *key, price) not in sums:
-                sums[id(table), *key, price] = table, table + barred
-            priced[number] = CostTable(scope, sums[id(table), *key, price][1])
-    return priced
+        wrong = impossible(operator, tensor, link.use, problem.summed.get(operator.bound, frozenset()))
+        barred.append(price * wrong if wrong is not None and wrong.any() else None)
+    for number, kind in enumerate(kinds.of.tolist()):
+        more = barred[kind]
+        if more is not None:
+            link, table = problem.links[number], tables[number]
+            key = id(table), operators[link.operator], tensors[link.tensor], link.use, price
+            if key not in sums:
+                sums[key] = table, table + more
+            tables[number] = sums[key][1]
 
 
 Sequences = Callable[[Mapping[Any, int], tuple[int, ...], bool, bool], Sequence[Any]]

@@ -22,7 +22,8 @@ from ..layouts.choices import Counts, OperatorChoices, TensorChoices, operator_c
 from ..layouts.forms import Partial
 from ..layouts.step_split import Dimensions, Strategies
 from .factor_graph import copied_bytes
-from .problem import Link, Problem
+from .links import Link
+from .problem import Problem
 from .sequences import by_batch, candidates
 from .solution import Solution
 

@@ -16,8 +16,8 @@ what it produces, so
 
 All three are sums over pairs of a strategy and a layout (`buffer_prices`). So they have prices in tables
 of a search, and their least values give a bound for every plan in steps. Implemented in: `LiveBytes.of`,
-`totals` (the sum for a plan), `least_bytes` (the bound), `prices`, `graded_prices` and `buffer_prices`
-(prices).
+`totals` (the sum for a plan), `least_bytes` (the bound), `prices`, `rising_prices`, `graded_prices` and
+`buffer_prices` (prices).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import accumulate
 from math import prod
 from typing import NamedTuple
@@ -48,8 +48,11 @@ from .sequences import all_sequences, sequence_count
 GRADES = 8
 """The number of different prices of a byte; tensors of equal price and shape share their tables."""
 
-SPREAD = Fraction(1, 8)
-"""The part by which the highest price of a byte exceeds the lowest, if all classes differ."""
+RISE = Fraction(1, 2)
+"""The part by which prices that rise with the place in the graph do so, from the first to beyond the last."""
+
+STEPS = 16
+"""The number of different prices that rise with the place."""
 
 FULLEST = 8
 """The number of operations whose choices are enumerated for the bound."""
@@ -164,12 +167,17 @@ class LiveBytes:
         """Return the price of an element held of each class that lasts, `price` being that of a byte."""
         return {number: price * itemsize for number, itemsize in self.lasting.items()}
 
-    def spread_prices(self, price: Fraction) -> dict[int, Fraction]:
-        """Return prices on tensors that last, spread evenly from `price` to `SPREAD` more."""
-        count = len(self.lasting)
+    def rising_prices(self, price: Fraction) -> dict[int, Fraction]:
+        """Return prices on tensors that last, and on others that are live at the fullest instant.
+
+        They rise with the place in the graph, in steps from `price` to nearly `RISE` more.
+        """
+        rising = [price * (1 + RISE * Fraction(step, STEPS)) for step in range(STEPS)]
+        scaled = cache(lambda itemsize, step: rising[step] * itemsize)
         return {
-            number: price * itemsize * (1 + SPREAD * place / count)
-            for place, (number, itemsize) in enumerate(self.lasting.items())
+            number: scaled(itemsize, place * STEPS // len(classes))
+            for classes in (self.lasting, self.fullest)
+            for place, (number, itemsize) in enumerate(classes.items())
         }
 
     def graded_prices(self, price: Fraction, *, all_live: bool = True) -> dict[int, Fraction]:
@@ -222,6 +230,36 @@ class LiveBytes:
         self, strategies: Sequence[Strategies], dimensions: Sequence[Dimensions], factors: Sequence[int]
     ) -> list[int]:
         """Return what is live on all workers while each operation computes, given choices by class."""
+        between = self._between(strategies, dimensions, factors)
+        return [
+            live + sum(self._bytes_of(each, strategies, dimensions, factors) for each in buffers)
+            for live, buffers in zip(between, self.buffers, strict=True)
+        ]
+
+    def fullest_of(
+        self, strategies: Sequence[Strategies], dimensions: Sequence[Dimensions], factors: Sequence[int]
+    ) -> tuple[int, int]:
+        """Return the first operation at which `totals` is largest, and its total.
+
+        Operations at which even whole tensors on all workers would not be more are left out.
+        """
+        between, workers = self._between(strategies, dimensions, factors), prod(factors)
+        most = [live + workers * size for live, size in zip(between, self._sizes_of_buffers, strict=True)]
+        fullest, total = 0, 0
+        for operation in np.argsort([-each for each in most], kind="stable").tolist():
+            if most[operation] < total:
+                break
+            buffers = self.buffers[operation]
+            own = sum(self._bytes_of(each, strategies, dimensions, factors) for each in buffers)
+            found = between[operation] + own
+            if (found, -operation) > (total, -fullest):
+                fullest, total = operation, found
+        return fullest, total
+
+    def _between(
+        self, strategies: Sequence[Strategies], dimensions: Sequence[Dimensions], factors: Sequence[int]
+    ) -> list[int]:
+        """Return what is live before and after each operation computes, on all workers."""
         held = self.lasting_of(dimensions, factors)
         across = _by_time(
             len(self.buffers),
@@ -234,18 +272,20 @@ class LiveBytes:
                 for p in self.passing
             ],
         )
-        return [
-            held + more + sum(self._bytes_of(each, strategies, dimensions, factors) for each in buffers)
-            for more, buffers in zip(across, self.buffers, strict=True)
-        ]
+        return [held + more for more in across]
 
     def lasting_of(self, dimensions: Sequence[Dimensions], factors: Sequence[int]) -> int:
         """Return the bytes of all parts of tensors that last, given the layout of every class."""
-        shapes = self.problem.shapes
-        return sum(
-            itemsize * int(volume(split(whole(shapes[number]), axes(dimensions[number]), factors)).sum())
-            for number, itemsize in self.lasting.items()
-        )
+        shapes, factors = self.problem.shapes, tuple(factors)
+        total = 0
+        for number, itemsize in self.lasting.items():
+            key = shapes[number], dimensions[number], factors
+            held = self._elements.get(key)
+            if held is None:
+                regions = split(whole(shapes[number]), axes(dimensions[number]), factors)
+                held = self._elements[key] = int(volume(regions).sum())
+            total += itemsize * held
+        return total
 
     def least_bytes(self, workers: int) -> int:
         """Return a lower bound on the arena of the fullest worker, for every plan in steps."""
@@ -271,17 +311,18 @@ class LiveBytes:
         """Return, for each operation, the least that is live on all workers while it computes."""
         factors = self.problem.objective.factors(workers)
         held, known = self._whole_totals(factors)
-        fullest = sorted(range(len(known)), key=lambda o: -known[o] - self._size_of_buffers(o))[:FULLEST]
+        fullest = sorted(range(len(known)), key=lambda o: -known[o] - self._sizes_of_buffers[o])[:FULLEST]
         for operation in fullest:
             known[operation] = max(
                 known[operation], self.across[operation] + self._least_buffers(operation, factors)
             )
         return [held + more for more in known]
 
-    def _size_of_buffers(self, operation: int) -> int:
-        """Return the size of the tensors that an operation uses."""
+    @cached_property
+    def _sizes_of_buffers(self) -> list[int]:
+        """Return, for each operation, the size of the tensors that it uses."""
         shapes = self.problem.shapes
-        return sum(each.itemsize * prod(shapes[each.tensor]) for each in self.buffers[operation])
+        return [sum(each.itemsize * prod(shapes[each.tensor]) for each in used) for used in self.buffers]
 
     def _least_buffers(self, operation: int, factors: Sequence[int]) -> int:
         """Return the least bytes of an operation's buffers, over its strategies and its tensors' layouts.

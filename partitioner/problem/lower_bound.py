@@ -44,7 +44,6 @@ from ...tdl.ast import Element, Index, Variable
 from ...tdl.traverse import walk
 from ..costs.box_counts import overlap
 from ..layouts.choices import Counts, OperatorChoices, TensorChoices
-from ..layouts.uses import Use
 from ..solvers.elimination import CostTable
 from ..solvers.semiring import TableArithmetic
 from ..solvers.solve import STEP_EFFORT, least_cost
@@ -71,22 +70,20 @@ def first_step_bound(
     that both have in common.
     """
     refinable = Refinable()
-    known: dict[tuple[OperatorChoices, TensorChoices, Use, int], Counts | None] = {}
-    cost_tables = list(counted)
-    for number, link in enumerate(problem.links):
-        if isinstance(link.use, int):
-            continue
-        operator, tensor = operators[link.operator], tensors[link.tensor]
-        key = (operator, tensor, link.use, link.weight)
-        if key not in known:
-            certain = refinable.all(operator, link.use)
-            reads = None if certain else certain_reads(operator, tensor, link.use, refinable)
-            known[key] = None if reads is None else reads * link.weight
-        table = known[key]
-        if table is not None:
-            cost_tables[number] = CostTable(counted[number].scope, table)
-    if all(table is None for table in known.values()):
+    links = problem.links
+    kinds = links.kinds(operators, tensors)
+    reads: list[Counts | None] = []
+    for operator, tensor, use, weight in map(links.__getitem__, kinds.first):
+        if isinstance(use, int) or refinable.all(operators[operator], use):
+            reads.append(None)
+        else:
+            reads.append(certain_reads(operators[operator], tensors[tensor], use, refinable) * weight)
+    if all(table is None for table in reads):
         return least_bytes
+    cost_tables = [
+        whole if table is None else CostTable(whole.scope, table)
+        for whole, table in zip(counted, map(reads.__getitem__, kinds.of.tolist()), strict=True)
+    ]
     domains = [len(c.sequences) for c in operators] + [len(c.sequences) for c in tensors]
     return least_cost(domains, cost_tables, arithmetic, STEP_EFFORT).lower_bound
 

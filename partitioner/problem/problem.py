@@ -40,26 +40,10 @@ from ..plans.cost import Cost, CostUnit
 from ..solvers.elimination import CostTable
 from ..solvers.semiring import Table, TableArithmetic
 from .candidates import Tables
+from .links import Links
 from .restrictions import UNRESTRICTED, Restrictions
 from .sequences import by_batch
 from .solution import Solution
-
-
-class Link(NamedTuple):
-    """A class of operations that touches a class of tensors."""
-
-    operator: int
-    """The number of the class of operations."""
-
-    tensor: int
-    """The number of the class of tensors."""
-
-    use: Use
-    """How the operations use the tensors."""
-
-    weight: int
-    """The bytes of one element, times the number of equal links."""
-
 
 BufferUse = tuple[int, int, Use]
 """The classes of an operation and of a tensor that it touches, and how."""
@@ -170,7 +154,7 @@ class Problem:
     tensor_class: tuple[int, ...]
     """For each tensor of the graph, the number of its class."""
 
-    links: tuple[Link, ...]
+    links: Links
     """All pairs of an operation and a tensor between which bytes may move, equal ones merged."""
 
     objective: Objective
@@ -228,6 +212,11 @@ class Problem:
         default_factory=dict, compare=False, repr=False
     )
     """Layouts with the parts in which results are reduced on their way, by how the results are made."""
+
+    known_repeats: dict[tuple[int, ...], dict[tuple[Bound, Strategies], int]] = field(
+        default_factory=dict, compare=False, repr=False
+    )
+    """Prices of what operations repeat that were found, by factors; other prices of memory share them."""
 
     open_order: int | None = None
     """In a relaxed problem, the number of groups after which the order of steps is open; else None."""
@@ -402,13 +391,16 @@ class Chosen:
         problem = self.problem
         if not problem.priced:
             return 0
-        known: dict[tuple[Bound, Strategies], int] = {}
-        for bound, strategies in zip(problem.operators, self.strategies, strict=True):
-            if (bound, strategies) not in known:
+        known, total = problem.known_repeats.setdefault(self.factors, {}), 0
+        for bound, strategies, members in zip(
+            problem.operators, self.strategies, problem.members, strict=True
+        ):
+            price = known.get((bound, strategies))
+            if price is None:
                 choices = operator_choices(bound, [strategies], self.factors)
-                known[bound, strategies] = int(repeated_bytes(choices).item())
-        chosen = zip(problem.operators, self.strategies, problem.members, strict=True)
-        return sum(members * known[bound, strategies] for bound, strategies, members in chosen)
+                price = known[bound, strategies] = int(repeated_bytes(choices).item())
+            total += members * price
+        return total
 
     @cached_property
     def moved_bytes(self) -> list[int]:

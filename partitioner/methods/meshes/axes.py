@@ -23,7 +23,8 @@ from ....analyzer.bind.bound import Bound
 from ....dataflow.graph import Phase, Role, Tensor
 from ....tdl.ast import Reducer
 from ...layouts.uses import Use, touched
-from ...problem.problem import Link, Problem
+from ...problem.links import Link
+from ...problem.problem import Problem
 from .indexing import Indexing, indexing
 
 

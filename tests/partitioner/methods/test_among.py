@@ -79,3 +79,34 @@ def test_classes_change_one_after_the_other():
     Among(live, WORKERS, plans).within(Fraction(1, 64), room, fits)
     assert min(tried) < moved[1]
     assert max(tried.values()) > peaks[1]
+
+
+def test_the_plan_at_the_lowest_price_within_a_limit_is_found():
+    """Arenas that turn out larger than what is live correct those of later plans."""
+    live, plans = combined(layers=4)
+    known = [measured(live, *map(tuple, choices_of(live.problem, plan)), plan.factors) for plan in plans]
+    (least_moved, free), (_, split) = known
+    prices = [Fraction(price, 64) for price in range(1, 400)]
+    asked = []
+
+    def arenas(solution, excess):
+        moved, totals = measured(live, solution.strategies, solution.dimensions, solution.factors)
+        asked.append((moved, int(max(totals) * excess)))
+        return asked[-1][1]
+
+    def found(room, excess=Fraction(1), really=Fraction(1)):
+        asked.clear()
+        among = Among(live, WORKERS, plans)
+        among.at_lowest_price(prices, room, excess, lambda solution: arenas(solution, really))
+        return list(asked)
+
+    room = (max(free) + max(split)) // 2
+    ((moved, taken),) = found(room)
+    assert taken <= room
+    assert least_moved < moved
+    assert found(max(free)) == [(least_moved, max(free))]
+    assert found(max(split) - 1) == []
+    too_large, *_, last = found(room, really=Fraction(room, taken) * Fraction(101, 100))
+    assert too_large[1] > room >= last[1]
+    assert last[0] > too_large[0] == moved
+    assert found(room, excess=Fraction(2)) == []

@@ -142,11 +142,25 @@ def test_without_a_limit_a_plan_takes_little_more_than_one_that_replicates_nothi
     found = find_plan_within(graph, 8, SearchSettings("refine", keep=False), None, needs)
     assert found.peak_bytes <= most == found.plan.space.memory_bytes
     assert free.cost_bytes < found.plan.cost_bytes < split.cost_bytes
-    assert found.larger is not None
-    assert found.larger.peak_bytes > most
-    assert found.larger.cost < found.cost
+    lightest = found.larger[0]
+    assert lightest.peak_bytes > most
+    assert lightest.cost < found.cost
+    assert found.larger[-1].cost <= lightest.cost
     unlimited = find_plan_within(graph, 8, SearchSettings("refine", keep=False), "unlimited", needs)
     assert unlimited.plan == free
+
+
+def test_without_a_limit_layers_change_one_after_the_other():
+    """Combined choices come nearer to the default limit than any plan of a search at one price."""
+    graph = tofu.models.get("lstm").training_graph()
+    arena = partial(peak_bytes, graph)
+    found = find_plan_within(graph, 8, SearchSettings(), None, Needs(arena))
+    limit = found.plan.space.memory_bytes
+    assert found.peak_bytes == arena(found.plan) <= limit
+    found.plan.verify(graph)
+    fronts = memory_front(graph, 8, SearchSettings(), arena, coarse=True)
+    rungs = [point.cost for point in fronts if point.arena_bytes <= limit]
+    assert found.cost < min(rungs)
 
 
 def test_kernels_count():

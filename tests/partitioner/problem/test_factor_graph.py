@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+import tofu
 from tofu.partitioner.costs.plan_bytes import count_bytes
 from tofu.partitioner.layouts.step_split import Layout
 from tofu.partitioner.problem.candidates import Tables
@@ -74,3 +75,17 @@ def test_the_first_step_of_one_is_the_whole(graph):
     whole = joint_choices(problem, factors, all_sequences)
     for mine, others in zip((*step[0], *step[1]), (*whole[0], *whole[1]), strict=True):
         assert set(mine.sequences) <= set(others.sequences)
+
+
+def test_links_of_one_kind_share_their_table():
+    """Layers repeat, so there are far fewer kinds than links, and each table is its link's own."""
+    problem = build_problem(tofu.models.get("resnet-18", batch=8).training_graph())
+    factors = steps_of(problem, 2)
+    operators, tensors = next_choices(problem, Tables(factors), nothing_split(problem, factors))
+    _, cost_tables = factor_graph(problem, operators, tensors)
+    kinds = problem.links.kinds(operators, tensors)
+    assert len(kinds.first) < len(problem.links) / 2
+    for link, kind, found in zip(problem.links, kinds.of, cost_tables, strict=True):
+        own = problem.objective.table(operators[link.operator], tensors[link.tensor], link.use, link.weight)
+        assert found.scope == (link.operator, len(operators) + link.tensor)
+        assert found.table is own is cost_tables[kinds.first[kind]].table

@@ -76,11 +76,13 @@ def test_what_counts_is_live_while_an_operation_computes(data, draw_graph):
     problem = build_problem(graph, space=plan.space)
     operations = dict(zip(problem.operation_class, graph.operations, strict=True))
     tensors = dict(zip(problem.tensor_class, graph.tensors, strict=True))
-    totals = LiveBytes.of(problem).totals(
+    chosen = (
         [plan.strategies[operations[number].name] for number in range(len(operations))],
         [plan.layouts[tensors[number].name].form for number in range(len(tensors))],
         plan.factors,
     )
+    totals = LiveBytes.of(problem).totals(*chosen)
+    assert LiveBytes.of(problem).fullest_of(*chosen) == (totals.index(max(totals)), max(totals))
     memory = plan_memory(lower(graph, plan))
     ends = [*memory.begins[1:], len(memory.live_bytes[0])]
     for total, begin, end in zip(totals, memory.begins, ends, strict=True):
