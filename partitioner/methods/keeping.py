@@ -97,6 +97,57 @@ class MenuGroups:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class StrungMenus:
+    """The menus of all groups, one after the other, and every span of every group."""
+
+    moved: Counts
+    """The bytes that each way moves, menu after menu."""
+
+    live: Counts
+    """The bytes that each way holds in each span, menu after menu and way after way."""
+
+    ways: Counts
+    """The place of the first way of each group in `moved`: `[groups]`."""
+
+    groups: Counts
+    """The group of each span: `[spans]`."""
+
+    rows: Counts
+    """The place of the span in `live`, for the first way of its group: `[spans]`."""
+
+    lengths: Counts
+    """The number of spans of its group, which is how far the next way is: `[spans]`."""
+
+    firsts: Counts
+    """The first instant of the span: `[spans]`."""
+
+    lasts: Counts
+    """The instant after its last one: `[spans]`."""
+
+    @classmethod
+    def of(cls, batches: Sequence[MenuGroups], groups: int) -> StrungMenus:
+        """String the menus of all groups together."""
+        ways, moved, live = np.zeros(groups, np.int64), 0, 0
+        parts: list[tuple[Counts, ...]] = []
+        for batch in batches:
+            ways[batch.numbers] = moved
+            count, length = batch.firsts.shape
+            rows = np.tile(live + np.arange(length), count)
+            lengths = np.full(count * length, length)
+            parts.append((
+                np.repeat(batch.numbers, length), rows, lengths, batch.firsts.ravel(), batch.lasts.ravel()
+            ))  # fmt: skip
+            moved, live = moved + batch.menu.moved.size, live + batch.menu.live.size
+        menus = [batch.menu for batch in batches]
+        return cls(
+            np.concatenate([menu.moved for menu in menus]),
+            np.concatenate([menu.live.ravel() for menu in menus]),
+            ways,
+            *map(np.concatenate, zip(*parts, strict=True)),
+        )
+
+
+@dataclass(frozen=True, eq=False)
 class Offers:
     """The menus of all groups, with the instants of their spans."""
 
@@ -136,16 +187,19 @@ class Offers:
 
     def moved(self, chosen: Counts) -> int:
         """Return the bytes that move."""
-        return sum(int(batch.menu.moved[chosen[batch.numbers]].sum()) for batch in self.batches)
+        return int(self._strung.moved[self._strung.ways + chosen].sum())
 
     def live(self, chosen: Counts) -> Counts:
         """Return the bytes that are live on all workers at every instant, 0 for those that do not count."""
-        change = np.zeros(self.instants + 1, np.int64)
-        for batch in self.batches:
-            rows = batch.menu.live[chosen[batch.numbers]]
-            np.add.at(change, batch.firsts, rows)
-            np.subtract.at(change, batch.lasts, rows)
+        strung, change = self._strung, np.zeros(self.instants + 1, np.int64)
+        held = strung.live[strung.rows + chosen[strung.groups] * strung.lengths]
+        np.add.at(change, strung.firsts, held)
+        np.subtract.at(change, strung.lasts, held)
         return np.where(self.counted, change[:-1].cumsum(), 0)
+
+    @cached_property
+    def _strung(self) -> StrungMenus:
+        return StrungMenus.of(self.batches, self.groups)
 
     def cheapest(self, prices: Counts, unit: int) -> tuple[Counts, int]:
         """Return the best way of every group at prices on live bytes, and the sum of the costs of all.

@@ -12,8 +12,9 @@ share memory with an input. Prices rise at instants that hold too much and fall 
 shrink as bound and best choice approach each other (Polyak). Every choice is repaired: at the fullest
 instant, groups change to the way that moves the fewest further bytes for each byte that they free; then
 groups change back as far as there is room. The best choice is lowered. If its arena exceeds the limit, one is
-looked for within a limit that is lower by as much. Implemented in: `within` (lowering), `_priced`,
-`_repaired`. `least_memory` finds the lowest limit at which no more bytes move than before.
+looked for within a limit that is lower by as much, then by twice the next excess, and so on. Implemented in:
+`within` (lowering), `_priced`, `_repaired`. `least_memory` finds the lowest limit at which no more bytes move
+than before.
 
 Guarantees: the bound holds for these strategies and for the ways on the menus, since an arena holds all that
 is live.
@@ -83,17 +84,17 @@ def within(
     keeping = Keeping(graph, plan, beyond)
     offers = keeping.offers(least=False)
     room = plan.workers * limit_bytes
-    chosen, bound = _priced(offers, room, offers.most)
+    chosen, bound = _priced(offers, room, offers.most if below is None else below - 1)
     if below is not None and bound >= below:
         return replace(found, least_bytes=bound)
     tried = [found]
-    for _ in range(ATTEMPTS):
+    for attempt in range(ATTEMPTS):
         made = keeping.plan_of(offers, chosen)
         tried.append(KeptWithin(made, peak(made), 0))
         excess, fullest = tried[-1].peak_bytes - limit_bytes, int(offers.live(chosen).max())
         if excess <= 0 or fullest > room:
             break
-        room = fullest - plan.workers * excess
+        room = fullest - plan.workers * (excess << attempt)
         chosen, _ = _priced(offers, room, offers.most)
     fitting = [each for each in tried if each.peak_bytes <= limit_bytes]
     if not fitting:

@@ -33,6 +33,7 @@ import numpy.typing as npt
 from ...analyzer.bind.bound import Bound
 from ...analyzer.indices.region import Shape
 from ...dataflow.graph import Graph
+from ...support.distinct_rows import distinct_rows
 from ..costs.layout_pairs import LayoutPairs, Makes, Reads, Uses
 from ..layouts.choices import Counts
 from ..layouts.forms import Partial
@@ -348,8 +349,8 @@ class _Rows:
             if reads is not None:
                 read = chosen.reads[:, number]
                 columns += [read, reads.buffered[np.where(read, copy, home)]]
-        _, first = np.unique(np.column_stack(columns), axis=0, return_index=True)
-        return np.sort(first)
+        first, _ = distinct_rows(np.column_stack(columns))
+        return first
 
     def _live(self, chosen: _Choices) -> Counts:
         """Return the bytes that are live in each span: `[choices, spans]`."""
