@@ -93,7 +93,9 @@ class Ladder:
         self.live = live
         self.limit_bytes = 0
         self.stride = 1
+        """The number of rungs at which bisection ends."""
         self.limited = True
+        """Whether a limit was given; if not, combining choices near one rung has to do."""
         self.least_workspace = 0
         self._problem = problem
         self._workers = workers
