@@ -35,7 +35,10 @@ time."""
 COMPILED_IN_TIME = 1 << 15
 """From this number of buffers on, the fast one is compiled as well, and for fewer if it has run for long."""
 
-_in_time = Patience()
+LOADING_SECONDS = 0.5
+"""About how long it takes to import numba and to load a loop that was compiled before."""
+
+_in_time = Patience(LOADING_SECONDS)
 
 _UNLIMITED = int(np.iinfo(np.int64).max // 2)
 

@@ -23,7 +23,7 @@ R = TypeVar("R")
 COMPILED: bool = find_spec("numba") is not None
 """Whether loops may be compiled. If so, they take arrays. `compiler` says whether they can be."""
 
-PATIENCE_SECONDS = 0.5
+PATIENCE_SECONDS = 0.3
 """A loop that has run for so long in plain Python is compiled."""
 
 SHORT = 1 << 13
@@ -40,13 +40,14 @@ _inside = local()
 class Patience:
     """The time that a loop may take in plain Python, in all its calls, before it is compiled."""
 
-    def __init__(self) -> None:
+    def __init__(self, most_seconds: float = PATIENCE_SECONDS) -> None:
         self._seconds = 0.0
+        self._most_seconds = most_seconds
 
     @property
     def over(self) -> bool:
         """Tell whether the loop has run for long."""
-        return self._seconds > PATIENCE_SECONDS
+        return self._seconds > self._most_seconds
 
     def run(self, loop: Callable[P, R], *arguments: P.args, **named: P.kwargs) -> R:
         """Run a loop, and count its time."""
