@@ -40,14 +40,15 @@ _inside = local()
 class Patience:
     """The time that a loop may take in plain Python, in all its calls, before it is compiled."""
 
-    def __init__(self, most_seconds: float = PATIENCE_SECONDS) -> None:
+    def __init__(self, most_seconds: float | None = None) -> None:
         self._seconds = 0.0
         self._most_seconds = most_seconds
 
     @property
     def over(self) -> bool:
-        """Tell whether the loop has run for long."""
-        return self._seconds > self._most_seconds
+        """Tell whether the loop has run for longer than `most_seconds`, or than `PATIENCE_SECONDS`."""
+        most = PATIENCE_SECONDS if self._most_seconds is None else self._most_seconds
+        return self._seconds > most
 
     def run(self, loop: Callable[P, R], *arguments: P.args, **named: P.kwargs) -> R:
         """Run a loop, and count its time."""
