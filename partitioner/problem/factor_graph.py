@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -80,55 +79,25 @@ def next_choices(
     `keep_variables` and `keep_dimensions` say which choices a method considers for each class; without them,
     it considers all of the problem's space. The problem's restrictions take precedence.
     """
-    operators = _next_operators(problem, tables, plan, keep_variables)
-    tensors = _next_tensors(problem, tables, plan, keep_dimensions)
+    allowed = problem.restrictions
+    of_operator = keep_variables or (lambda number: _variables_in_space(problem, number))
+    of_tensor = keep_dimensions or (lambda number: _dimensions_in_space(problem, number))
+    operators = [
+        tables.operator(bound, sequence, allowed.variables(number, sequence, of_operator(number)))
+        for number, (bound, sequence) in enumerate(zip(problem.operators, plan.strategies, strict=True))
+    ]
+    tensors = [
+        tables.tensor(
+            shape, sequence, allowed.dimensions(number, shape, sequence, keep), number in problem.stops
+        )
+        for number, (shape, sequence) in enumerate(zip(problem.shapes, plan.dimensions, strict=True))
+        for keep in [first_dimension_or_whole if number in problem.unmoved else of_tensor(number)]
+    ]
     for number in problem.copied:
         copy = plan.copies.get(number, plan.dimensions[number])
         layouts = tables.tensor(problem.shapes[number], copy, every_dimension_or_whole)
         tensors[number] = tables.with_copies(tensors[number], layouts)
     return operators, tensors
-
-
-def _next_operators(
-    problem: Problem, tables: Tables, plan: Solution, keep_variables: Callable[[int], KeepVariables] | None
-) -> list[OperatorChoices]:
-    """Return the choices of operations; those of classes that differ in number alone are looked up once."""
-    allowed = problem.restrictions
-    known: dict[object, OperatorChoices] = {}
-    found = []
-    for number, (bound, sequence) in enumerate(zip(problem.operators, plan.strategies, strict=True)):
-        alone = keep_variables is not None or number in allowed.operators
-        space = number in problem.repeats, number in problem.reads_terms
-        key = number if alone else (id(bound), sequence, space)
-        choices = known.get(key)
-        if choices is None:
-            keep = (keep_variables or partial(_variables_in_space, problem))(number)
-            keep = allowed.variables(number, sequence, keep)
-            choices = known[key] = tables.operator(bound, sequence, keep)
-        found.append(choices)
-    return found
-
-
-def _next_tensors(
-    problem: Problem, tables: Tables, plan: Solution, keep_dimensions: Callable[[int], KeepDimensions] | None
-) -> list[TensorChoices]:
-    """Return the choices of tensors, likewise."""
-    allowed = problem.restrictions
-    known: dict[object, TensorChoices] = {}
-    found = []
-    for number, (shape, sequence) in enumerate(zip(problem.shapes, plan.dimensions, strict=True)):
-        alone = keep_dimensions is not None or number in allowed.tensors
-        space = number in problem.unmoved, problem.may_replicate(number), number in problem.terms
-        stops = number in problem.stops
-        key = number if alone else (shape, sequence, space, stops)
-        choices = known.get(key)
-        if choices is None:
-            of_tensor = keep_dimensions or partial(_dimensions_in_space, problem)
-            keep = first_dimension_or_whole if number in problem.unmoved else of_tensor(number)
-            keep = allowed.dimensions(number, shape, sequence, keep)
-            choices = known[key] = tables.tensor(shape, sequence, keep, stops)
-        found.append(choices)
-    return found
 
 
 def _variables_in_space(problem: Problem, number: int) -> KeepVariables:

@@ -51,7 +51,7 @@ GRADES = 8
 RISE = Fraction(1, 2)
 """The part by which prices that rise with the place in the graph do so, from the first to beyond the last."""
 
-STEPS = 16
+RISING_GRADES = 16
 """The number of different prices that rise with the place."""
 
 FULLEST = 8
@@ -170,12 +170,12 @@ class LiveBytes:
     def rising_prices(self, price: Fraction) -> dict[int, Fraction]:
         """Return prices on tensors that last, and on others that are live at the fullest instant.
 
-        They rise with the place in the graph, in steps from `price` to nearly `RISE` more.
+        They rise with the place in the graph, in grades from `price` to nearly `RISE` more.
         """
-        rising = [price * (1 + RISE * Fraction(step, STEPS)) for step in range(STEPS)]
-        scaled = cache(lambda itemsize, step: rising[step] * itemsize)
+        rising = [price * (1 + RISE * Fraction(grade, RISING_GRADES)) for grade in range(RISING_GRADES)]
+        scaled = cache(lambda itemsize, grade: rising[grade] * itemsize)
         return {
-            number: scaled(itemsize, place * STEPS // len(classes))
+            number: scaled(itemsize, place * RISING_GRADES // len(classes))
             for classes in (self.lasting, self.fullest)
             for place, (number, itemsize) in enumerate(classes.items())
         }
@@ -232,8 +232,8 @@ class LiveBytes:
         """Return what is live on all workers while each operation computes, given choices by class."""
         between = self._between(strategies, dimensions, factors)
         return [
-            live + sum(self._bytes_of(each, strategies, dimensions, factors) for each in buffers)
-            for live, buffers in zip(between, self.buffers, strict=True)
+            live + self._buffered(operation, strategies, dimensions, factors)
+            for operation, live in enumerate(between)
         ]
 
     def fullest_of(
@@ -249,12 +249,20 @@ class LiveBytes:
         for operation in np.argsort([-each for each in most], kind="stable").tolist():
             if most[operation] < total:
                 break
-            buffers = self.buffers[operation]
-            own = sum(self._bytes_of(each, strategies, dimensions, factors) for each in buffers)
-            found = between[operation] + own
+            found = between[operation] + self._buffered(operation, strategies, dimensions, factors)
             if (found, -operation) > (total, -fullest):
                 fullest, total = operation, found
         return fullest, total
+
+    def _buffered(
+        self,
+        operation: int,
+        strategies: Sequence[Strategies],
+        dimensions: Sequence[Dimensions],
+        factors: Sequence[int],
+    ) -> int:
+        """Return the bytes of an operation's buffers on all workers."""
+        return sum(self._bytes_of(each, strategies, dimensions, factors) for each in self.buffers[operation])
 
     def _between(
         self, strategies: Sequence[Strategies], dimensions: Sequence[Dimensions], factors: Sequence[int]
