@@ -54,12 +54,12 @@ def test_it_is_said_if_nothing_is_merged(tofu: Tofu) -> None:
 def test_methods_are_compared_on_the_graph_that_each_planned(
     tofu: Tofu, network: str, tmp_path: Path
 ) -> None:
-    asked = ("plan", network, *SHAPES, "--workers", "4", "--merge")
+    asked = ("plan", network, *SHAPES, "--workers", "2", "--merge")
     compared = json.loads(tofu(*asked, "--compare", "--json").output)["methods"]
     assert {each["merged"] for each in compared} == {True, False}
     assert "operations merged" in tofu(*asked, "--compare", "--memory", "unlimited").stdout
     page = tmp_path / "plan.html"
     for method in ("recursive", "megatron"):
-        result = tofu(*asked, "--method", method, "--report", str(page))
+        result = tofu(*asked, "--memory", "unlimited", "--method", method, "--report", str(page))
         assert result.exit_code == 0, result.output
         assert page.exists()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -17,21 +16,17 @@ from tofu.importers.onnx.operand import OnnxOperand, constant  # noqa: E402
 from .evaluate import FLOATS, array_of  # noqa: E402
 
 
-def _cases() -> dict[str, Any]:
-    from onnx.backend.test.case.node import collect_testcases
-
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        found = collect_testcases(None)
-    cases: list[Any] = list(found)
-    return {
-        case.name: case
-        for case in cases
+@pytest.fixture(scope="module")
+def cases(node_cases: list[Any]) -> list[Any]:
+    """Return the cases of nodes that are computed if their inputs are constants."""
+    return [
+        case
+        for case in node_cases
         if len(case.model.graph.node) == 1
         and case.model.graph.node[0].op_type in FOLDS
         and not any(value is None or isinstance(value, list | dict) for value in _values(case))
         and all(_is_read(array_of(value).dtype) for value in _values(case))
-    }
+    ]
 
 
 def _is_read(dtype: np.dtype[Any]) -> bool:
@@ -41,9 +36,6 @@ def _is_read(dtype: np.dtype[Any]) -> bool:
 def _values(case: Any) -> tuple[Any, ...]:
     inputs, outputs = case.data_sets[0]
     return (*inputs, *outputs)
-
-
-CASES = _cases()
 
 
 def _node(case: Any) -> OnnxNode:
@@ -64,18 +56,17 @@ def _node(case: Any) -> OnnxNode:
     )
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_constants_are_computed_as_onnx_says(name: str) -> None:
-    case = CASES[name]
-    found = fold(_node(case))
-    assert found is not None
-    for operand, wanted in zip(found, map(array_of, case.data_sets[0][1]), strict=True):
-        assert operand.known is not None
-        assert operand.shape == wanted.shape
-        assert operand.dtype == wanted.dtype
-        np.testing.assert_allclose(operand.known, wanted, rtol=case.rtol, atol=case.atol)
+def test_constants_are_computed_as_onnx_says(cases: list[Any]) -> None:
+    for case in cases:
+        found = fold(_node(case))
+        assert found is not None, case.name
+        for operand, wanted in zip(found, map(array_of, case.data_sets[0][1]), strict=True):
+            assert operand.known is not None, case.name
+            assert operand.shape == wanted.shape, case.name
+            assert operand.dtype == wanted.dtype, case.name
+            np.testing.assert_allclose(operand.known, wanted, case.rtol, case.atol, err_msg=case.name)
 
 
-def test_every_kind_that_is_computed_has_cases() -> None:
-    kinds = {case.model.graph.node[0].op_type for case in CASES.values()}
+def test_every_kind_that_is_computed_has_cases(cases: list[Any]) -> None:
+    kinds = {case.model.graph.node[0].op_type for case in cases}
     assert FOLDS.keys() - kinds <= {"Sum"}

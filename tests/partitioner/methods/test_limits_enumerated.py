@@ -63,13 +63,13 @@ def check(data, graph, workers, replicate):
         assert found.plan.cost_bytes == best == found.plan.lower_bound_bytes
 
 
-@settings(max_examples=20, suppress_health_check=list(HealthCheck))
+@settings(max_examples=12, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_plans_that_split_everything(data, toy, texts):
     check(data, data.draw(chains(toy, texts, most=4)), 2, replicate=False)
 
 
-@settings(max_examples=15, suppress_health_check=list(HealthCheck))
+@settings(max_examples=8, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_plans_that_may_replicate(data, toy, texts):
     check(data, data.draw(chains(toy, texts, most=3)), 2, replicate=True)
