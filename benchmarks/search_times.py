@@ -9,8 +9,8 @@ faster. The search before is then the one of *equal quality*. Models are those o
 clusters of P100. `seconds` is the processor time of the whole search, and `equal_seconds` that until it has a
 plan within 1% of the one that the search with ten times the proposals ends with (`more_ms`), None if it has
 no such plan. Both begin when `tofu.partition` is called and include the planning of starts, but not the
-building of the graph. A search of a small graph has compiled all loops before. Cells of which the file has
-a search are passed over.
+building of the graph. Those of `anneal merged` begin before operations are merged. A search of a small graph
+has compiled all loops before. Cells of which the file has a search are passed over.
 """
 
 from __future__ import annotations
@@ -24,14 +24,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import tofu
+from tofu.dataflow.merging.merged import merged
 from tofu.search import SearchProgress
 
-from .flexflow import MODELS, SEARCHES, cluster_of, graph_of
+from .flexflow import MERGED, MODELS, SEARCHES, cluster_of, graph_of
 from .machine import described
 from .record import Row, keep
 
 CLUSTER = "P100"
 DEVICES = (4, 8, 16, 32, 64)
+METHODS = (*SEARCHES, MERGED[-1])
 TIMES_MORE = 10
 EQUAL = 1.01
 """The time of an iteration over that of the plan of the larger budget, up to which plans are equal."""
@@ -57,6 +59,7 @@ class Searched:
 def searched(model: str, devices: int, method: str, proposals: int) -> Searched:
     """Measure a search."""
     graph, machine = graph_of(model, devices), cluster_of(CLUSTER, devices)
+    name, _, merging = method.partition(" ")
     better: list[tuple[float, float]] = []
 
     def watch(progress: SearchProgress) -> None:
@@ -66,7 +69,13 @@ def searched(model: str, devices: int, method: str, proposals: int) -> Searched:
 
     begin = time.process_time()
     plan = tofu.partition(
-        graph, devices, method, memory="unlimited", machine=machine, proposals=proposals, watch=watch
+        merged(graph) if merging else graph,
+        devices,
+        name,
+        memory="unlimited",
+        machine=machine,
+        proposals=proposals,
+        watch=watch,
     )
     seconds = time.process_time() - begin
     assert plan.step_seconds is not None
@@ -106,7 +115,7 @@ def main() -> None:
     )
     parser.add_argument("--model", choices=MODELS, action="append")
     parser.add_argument("--devices", type=int, choices=DEVICES, action="append")
-    parser.add_argument("--method", choices=SEARCHES, action="append")
+    parser.add_argument("--method", choices=METHODS, action="append")
     parser.add_argument(
         "--first", type=int, default=10, help="proposals of a chain of the first search; 10 by default"
     )
@@ -124,7 +133,7 @@ def main() -> None:
     if asked.save is not None and asked.save.exists():
         found = json.loads(asked.save.read_text(encoding="utf-8"))["results"]
     tofu.partition(tofu.models.get("lstm").training_graph(), 4, "anneal", machine="p100-node", proposals=20)
-    cells = itertools.product(asked.devices or DEVICES, asked.model or MODELS, asked.method or SEARCHES)
+    cells = itertools.product(asked.devices or DEVICES, asked.model or MODELS, asked.method or METHODS)
     for devices, model, method in cells:
         if any(tuple(each[name] for name in CELL) == (model, devices, method) for each in found):
             continue
