@@ -33,7 +33,7 @@ from ..compiled_loops import same_in_plain_python
 from ..machines.test_profile_file import HOST
 from ..partitioner.lowering.assignments import MODELS, network, random_form, random_plan
 from .boxes import GRAPHS, Assignment, lstm, timeline, whole
-from .test_simulate import MACHINES, machine
+from .test_simulate import MACHINES, ON_MACHINES, machine
 
 LINKS: dict[str, Callable[[int], Machine]] = {
     "pairs": lambda workers: machine(workers, link_per_pair=True),
@@ -49,8 +49,7 @@ def assert_equal_fronts(graph: Any, plan: tofu.Plan, on: Machine) -> None:
     assert timeline(found) == whole(tofu.simulate(tofu.lower(graph, plan), on))
 
 
-@pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("seed", range(len(MACHINES)))
+@pytest.mark.parametrize(("name", "seed"), ON_MACHINES)
 def test_random_plans_have_the_time_lines_of_their_programs(name: str, seed: int) -> None:
     workers = 2 + seed % 4
     graph = network(name)
