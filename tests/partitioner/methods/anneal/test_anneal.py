@@ -65,7 +65,7 @@ def test_copies_and_hops_are_searched_unless_nothing_may_be_kept(keep: bool) -> 
 
 
 @pytest.mark.parametrize(
-    ("model", "proposals"), [("lenet", 10), pytest.param("lstm", 30, marks=pytest.mark.slow)]
+    ("model", "proposals"), [("mlp", 30), pytest.param("lstm", 30, marks=pytest.mark.slow)]
 )
 def test_the_same_seed_gives_the_same_plan(model: str, proposals: int) -> None:
     first, second = (
@@ -77,7 +77,7 @@ def test_the_same_seed_gives_the_same_plan(model: str, proposals: int) -> None:
 
 def test_what_is_forgotten_is_found_again() -> None:
     def plan() -> Plan:
-        return tofu.partition(graph_of("lenet"), 4, method="anneal", machine=MACHINE, proposals=20)
+        return tofu.partition(graph_of("mlp"), 4, method="anneal", machine=MACHINE, proposals=20)
 
     found = plan()
     with (
