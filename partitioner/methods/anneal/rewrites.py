@@ -6,14 +6,16 @@
              (`several_hops`), if the space has copies
     roots    small sums are held by one worker each (`rooted_sums`); then hops again, to and from that worker
 
-A move is kept if the plan fits the memory and an iteration takes less time. The bytes of plans are not
-counted again. Implemented in: `Rewrites.best`, `Rewrites.scheduled`.
+A move is kept if the plan fits the memory and an iteration takes less time. To count memory takes longer
+than to simulate, so it is counted once after all moves, and after each of them only if the plan does not fit
+then. The bytes of plans are not counted again. Implemented in: `Rewrites.best`, `Rewrites.scheduled`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 
 from ....dataflow.graph import Graph
 from ....simulator.simulation import Simulation
@@ -28,6 +30,9 @@ from .scheduled_orders import scheduled_orders
 
 Orders = Callable[[Graph, Simulation], Iterable[tuple[str, ...]]]
 """Return other orders of the operations of a graph, for the tasks that are simulated."""
+
+MayTake = Callable[["Timed"], bool]
+"""Tells whether a faster plan may be taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,31 +67,51 @@ class Rewrites:
 
     def best(self, found: Timed) -> Timed:
         """Return the plan after all moves that take little time and make it faster."""
-        found = self._reordered(found, orders)
-        while True:
-            if self._asked.space.keep:
-                found = self._reordered(self._hopped(found), orders)
-            rooted = self._rooted(found)
-            if rooted is found:
-                return found
-            found = self._reordered(rooted, orders)
+        return self._fitting(found, self._moved)
 
     def scheduled(self, found: Timed) -> Timed:
         """Return the plan in the order of a list schedule if that is faster, else as it is."""
-        return self._reordered(found, scheduled_orders)
+        return self._fitting(found, partial(self._reordered, scheduled_orders))
 
-    def _reordered(self, found: Timed, others: Orders) -> Timed:
+    def _fitting(self, found: Timed, moves: Callable[[MayTake, Timed], Timed]) -> Timed:
+        """Return a plan after moves that leave it within the memory."""
+        if self._asked.memory is not None:
+            moved = moves(lambda each: True, found)
+            if moved is found or self._fits(moved):
+                return moved
+        return moves(self._fits, found)
+
+    def _fits(self, found: Timed) -> bool:
+        """Tell whether a plan fits the memory. If it does, its time is shown."""
+        if self._asked.excess(found.plan):
+            return False
+        self._show(found.nanoseconds)
+        return True
+
+    def _moved(self, may_take: MayTake, found: Timed) -> Timed:
+        found = self._reordered(orders, may_take, found)
+        while True:
+            if self._asked.space.keep:
+                found = self._reordered(orders, may_take, self._hopped(may_take, found))
+            rooted = self._rooted(may_take, found)
+            if rooted is found:
+                return found
+            found = self._reordered(orders, may_take, rooted)
+
+    def _reordered(self, others: Orders, may_take: MayTake, found: Timed) -> Timed:
         for order in others(self._asked.graph, self.simulated(found.plan)):
-            found = self._faster(found, replace(found.plan, written_order=order))
+            found = self._faster(may_take, found, replace(found.plan, written_order=order))
         return found
 
-    def _hopped(self, found: Timed) -> Timed:
+    def _hopped(self, may_take: MayTake, found: Timed) -> Timed:
         hops = self._hops_of(found.plan)
-        return self._faster(found, hops.faster(found.plan, lambda plan: self.nanoseconds(plan) / NANOSECONDS))
+        plan = hops.faster(found.plan, lambda plan: self.nanoseconds(plan) / NANOSECONDS)
+        return self._faster(may_take, found, plan)
 
-    def _rooted(self, found: Timed) -> Timed:
+    def _rooted(self, may_take: MayTake, found: Timed) -> Timed:
         asked, movements = self._asked, self._hops_of(found.plan).movements
-        return self._faster(found, with_rooted_sums(asked.graph, found.plan, asked.machine, movements))
+        plan = with_rooted_sums(asked.graph, found.plan, asked.machine, movements)
+        return self._faster(may_take, found, plan)
 
     def _hops_of(self, plan: Plan) -> SeveralHops:
         """Return the ways of tensors in plans with these factors."""
@@ -95,10 +120,7 @@ class Rewrites:
             self._hops[plan.factors] = SeveralHops(asked.graph, asked.machine, asked.workers, plan.factors)
         return self._hops[plan.factors]
 
-    def _faster(self, found: Timed, plan: Plan) -> Timed:
-        """Return a plan if it is faster and fits, else the one that was found before."""
-        time = self.nanoseconds(plan)
-        if time >= found.nanoseconds or self._asked.excess(plan):
-            return found
-        self._show(time)
-        return Timed(time, plan)
+    def _faster(self, may_take: MayTake, found: Timed, plan: Plan) -> Timed:
+        """Return a plan if it is faster and may be taken, else the one that was found before."""
+        faster = Timed(self.nanoseconds(plan), plan)
+        return faster if faster.nanoseconds < found.nanoseconds and may_take(faster) else found
