@@ -33,10 +33,6 @@ class Chains:
         self._proposals = 0
         self._chain = 0
 
-    def leave_out(self) -> None:
-        """Count one chain less."""
-        self._count -= 1
-
     def run(
         self,
         walk: StrategyWalk,

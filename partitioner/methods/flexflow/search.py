@@ -3,7 +3,8 @@
     states         a configuration for every decision of the SOAP space, from the set of `configurations`
     cost           the simulated time of an iteration
     proposals      a decision and a configuration of its set, both drawn with equal probabilities
-    chains         one from each initial candidate: data parallelism, experts' strategies, a random strategy
+    candidates     data parallelism, experts' strategies, a random strategy; all are simulated first
+    chains         one from each initial candidate
     acceptance     Metropolis, with beta relative to the time of the initial candidate
     stop           a chain ends when its budget is spent, or its best has not improved for half of it
 
@@ -16,15 +17,15 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
-from ....errors import PlanError
 from ....simulator.block_cache import BlockCache
+from ....simulator.simulation import Simulation
 from ....simulator.times import task_times
 from ...plans.plan import Plan
 from ..budget import Budget
 from ..simulated import SimulatedSearch
 from .chains import Chains, Visited
 from .configurations import drawables
-from .experts import EXPERTS
+from .experts import candidates
 from .soap import find_soap
 from .strategy import Strategies, Strategy
 from .walk import StrategyWalk, redraw, simulated
@@ -40,22 +41,15 @@ def flexflow(asked: SimulatedSearch) -> Plan:
     cache = BlockCache(asked.graph, asked.machine, asked.workers, times)
     seed = asked.sampling.seed
     first = Random(f"{seed} first")
-
-    def random(strategies: Strategies) -> Strategy:
-        return tuple(each.draw(first) for each in drawn)
-
-    starts = (*EXPERTS.values(), random)
+    starts: list[tuple[Strategy, Simulation]] = []
+    for strategy in (*candidates(strategies).values(), tuple(each.draw(first) for each in drawn)):
+        starts.append((strategy, simulated(strategies, strategy, asked.machine, cache)))
+        budget.show(starts[-1][1].nanoseconds)
     chains = Chains(len(starts), budget)
     found: list[Visited] = []
-    for begin in starts:
-        try:
-            start = begin(strategies)
-        except PlanError:
-            chains.leave_out()
-            continue
-        simulation = simulated(strategies, start, asked.machine, cache)
+    for number, (start, simulation) in enumerate(starts):
         walk = StrategyWalk(simulation, strategies, start, redraw(drawn))
-        found.append(chains.run(walk, Random(f"{seed} {len(found)}"))[-1])
+        found.append(chains.run(walk, Random(f"{seed} {number}"))[-1])
     best = min(found, key=lambda each: each.cost)
     strategy = tuple(each for each in best.state if each is not None)
     final = simulated(strategies, strategy, asked.machine, cache)

@@ -152,7 +152,7 @@ def test_without_a_limit_a_plan_takes_little_more_than_one_that_replicates_nothi
 
 def test_without_a_limit_layers_change_one_after_the_other():
     """Combined choices come nearer to the default limit than any plan of a search at one price."""
-    graph = tofu.models.get("lstm").training_graph()
+    graph = tofu.models.get("lstm", steps=5).training_graph()
     arena = partial(peak_bytes, graph)
     found = find_plan_within(graph, 8, SearchSettings(), None, Needs(arena))
     limit = found.plan.space.memory_bytes
