@@ -130,7 +130,8 @@ class _Annealing:
             self.budget.show(found[-1].nanoseconds)
         most = _allowed(min(found, key=_time), sampling)
         within = [each for each in reversed(found) if each.nanoseconds <= most]
-        best = min(within, key=lambda each: each.plan.cost_bytes)
+        by_bytes = sorted(within, key=lambda each: each.plan.cost_bytes)
+        best = next(each for each in by_bytes if self._fits(each))
         simulated = self.rewrites.simulated(best.plan)
         return replace(
             best.plan,
@@ -141,15 +142,25 @@ class _Annealing:
         )
 
     def _starts(self) -> list[Timed]:
-        """Return the starts, the fastest one first.
+        """Return the starts, the fastest one first. Equal times count once.
 
-        Raises PlanError if none fits the memory.
+        To count memory takes time, so those that are slower than `REWRITTEN` others may not fit. Raises
+        PlanError if none fits the memory.
         """
         found: list[Timed] = []
         rewritten: dict[int, Timed] = {}
-        for start in self._planned():
+        seen = set[int]()
+        for plan in self._planned():
+            start = Timed(self.rewrites.nanoseconds(plan), plan)
+            if start.nanoseconds in seen:
+                continue
+            is_fast = len(found) < REWRITTEN or start.nanoseconds < found[REWRITTEN - 1].nanoseconds
+            if is_fast and not self._fits(start):
+                continue
+            seen.add(start.nanoseconds)
+            self.budget.show(start.nanoseconds)
             insort(found, start, key=_time)
-            if any(start is each for each in found[:REWRITTEN]):
+            if is_fast:
                 rewritten[start.nanoseconds] = self._rewritten(start)
             if self.budget.spent:
                 break
@@ -168,31 +179,25 @@ class _Annealing:
             found = self.rewrites.scheduled(found)
         return found if found is start else replace(found, plan=recounted(self.asked.graph, found.plan))
 
-    def _planned(self) -> Iterator[Timed]:
-        """Yield the plans that fit, each with its time. Equal times count once."""
-        asked, seen = self.asked, set[int]()
+    def _planned(self) -> Iterator[Plan]:
+        """Yield the plans of the starts, whether or not they fit."""
+        asked = self.asked
         with suppress(PlanError):
-            yield from self._start(served_by_groups(asked.graph, asked.workers, asked.machine), seen)
-        for plan in asked.plans():
-            yield from self._start(plan, seen)
+            yield served_by_groups(asked.graph, asked.workers, asked.machine)
+        yield from asked.plans()
         with suppress(PlanError):
-            yield from self._start(pardnn(asked), seen)
+            yield pardnn(asked)
         draw = Random(f"{asked.sampling.seed} first")
         random = tuple(each.draw(draw) for each in self.drawn)
         for strategy in (*candidates(self.strategies).values(), random):
-            yield from self._start(self.strategies.plan(strategy), seen)
+            yield self.strategies.plan(strategy)
 
-    def _start(self, plan: Plan, seen: set[int]) -> Iterator[Timed]:
-        time = self.rewrites.nanoseconds(plan)
-        if time in seen:
-            return
-        excess = self.asked.excess(plan)
+    def _fits(self, found: Timed) -> bool:
+        """Tell whether a plan fits the memory, and keep the least by which one does not."""
+        excess = self.asked.excess(found.plan)
         if excess:
             self.least_excess = min(excess, self.least_excess or excess)
-        else:
-            seen.add(time)
-            self.budget.show(time)
-            yield Timed(time, plan)
+        return not excess
 
     def _chain(self, chains: Chains, start: Timed, draw: Random, most: int | None = None) -> Timed:
         """Return the best plan that a chain visits and that fits; the start if there is none.
