@@ -17,7 +17,7 @@ are tied, such as those of one cell at different time steps, move together in ev
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
 from math import prod
@@ -26,6 +26,7 @@ from random import Random
 from ..flexflow.configurations import Configuration, Drawable, Holders, divisors, run_of
 from ..flexflow.soap import Kind, Soap
 from .neighbours import Neighbours
+from .open_decisions import OpenDecisions
 from .windows import WINDOW, DecisionWindows
 
 Changes = dict[int, Configuration]
@@ -41,7 +42,7 @@ LOOKED_UP = 16
 
 
 class Moves:
-    """The moves among the strategies of a space. `fixed` are decisions that stay as they are.
+    """The moves among the strategies of a space.
 
     `weights` gives the weight of each operation. It is called when no proposal is open.
     """
@@ -52,7 +53,7 @@ class Moves:
         drawn: Sequence[Drawable],
         neighbours: Neighbours,
         windows: DecisionWindows,
-        fixed: Collection[int],
+        open_decisions: OpenDecisions,
         weights: Callable[[], Sequence[int]],
     ) -> None:
         self._soap = soap
@@ -64,15 +65,8 @@ class Moves:
         """The moves so far."""
         self._sums: list[int] = []
         """For each open decision, the weight of it and all before it."""
-        self._open = [n for n, each in enumerate(drawn) if n not in fixed and len(each) > 1]
-        self._may = set(self._open)
+        self._open = open_decisions
         self._shifts = [each for each in divisors(soap.workers) if each < soap.workers]
-        ties: dict[object, list[int]] = {}
-        for number in self._open:
-            first = soap.graph.operations[soap.decisions[number].operations[0]]
-            if first.tie is not None:
-                ties.setdefault((first.tie, first.bound), []).append(number)
-        self._tied = {number: members for members in ties.values() for number in members}
         self._kinds: tuple[Callable[[Random, Sequence[Configuration | None]], Changes], ...] = (
             self._redraw,
             self._copy,
@@ -86,30 +80,27 @@ class Moves:
 
     def __call__(self, draw: Random, state: Sequence[Configuration | None]) -> Mapping[int, Configuration]:
         """Draw a move."""
-        if not self._open:
+        if not self._open.numbers:
             return {}
         if self._count % LOOKED_UP == 0:
             self._look_up()
         self._count += 1
         changes = self._kinds[draw.randrange(len(self._kinds))](draw, state)
-        if self._tied and draw.random() < 0.5:
+        if self._open.tied and draw.random() < 0.5:
             for number in list(changes):
-                for member in self._tied.get(number, ()):
+                for member in self._open.tied.get(number, ()):
                     changes.setdefault(member, changes[number])
-        return {
-            number: each for number, each in changes.items() if number in self._may and each != state[number]
-        }
+        return self._open.changed(changes, state)
 
     def _look_up(self) -> None:
-        found = [0] * len(self._soap.decisions)
-        for operation, weight in enumerate(self._weights()):
-            found[self._soap.decision_of[operation]] += weight
-        self._sums = list(accumulate(found[number] for number in self._open))
+        found = self._open.weights(self._weights())
+        self._sums = list(accumulate(found[number] for number in self._open.numbers))
 
     def _any(self, draw: Random) -> int:
+        numbers = self._open.numbers
         if self._sums[-1] and draw.random() < 0.5:
-            return self._open[bisect_right(self._sums, draw.randrange(self._sums[-1]))]
-        return self._open[draw.randrange(len(self._open))]
+            return numbers[bisect_right(self._sums, draw.randrange(self._sums[-1]))]
+        return numbers[draw.randrange(len(numbers))]
 
     def _redraw(self, draw: Random, state: Sequence[Configuration | None]) -> Changes:
         number = self._any(draw)
@@ -139,7 +130,7 @@ class Moves:
             for target in self._neighbours.of(source):
                 if (
                     target not in changes
-                    and target in self._may
+                    and target in self._open
                     and len(changes) < most
                     and source in changes
                 ):
@@ -215,4 +206,4 @@ class Moves:
 
     def _solve(self, draw: Random, state: Sequence[Configuration | None]) -> Changes:
         near = self._around(self._any(draw), WINDOW * 2)
-        return self._windows.solved(draw, state, [number for number in near if number in self._may])
+        return self._windows.solved(draw, state, [number for number in near if number in self._open])

@@ -9,7 +9,8 @@
     chains         from each of the `STARTS` fastest starts; then `RESTARTS` from the best so far. The plan
                    of a chain is rewritten if it is the best so far
     rewriting      other orders, several hops, holders of small sums. Plans near the fastest one so far
-                   (`NEAR`) get the order of a list schedule as well
+                   (`NEAR`) get the order of a list schedule as well. If a plan is the fastest one then, the
+                   decisions that move most get other splits (`sweep`), and the plan is rewritten again
     last chain     from the best plan to fewer bytes (`fewer_bytes`), in at most its time, or the part more
                    that the setting `slower` allows. If another plan that was found moves fewer in that time,
                    it is returned
@@ -24,7 +25,7 @@ fastest start that fits, unless `slower` allows it. Implemented in: `anneal`.
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
@@ -39,7 +40,7 @@ from ...plans.plan import Plan
 from ...plans.recounted import recounted, with_stops
 from ...plans.sampling import Sampling
 from ..budget import Budget
-from ..flexflow.chains import Chains
+from ..flexflow.chains import Chains, Visited
 from ..flexflow.configurations import Drawable, drawables
 from ..flexflow.experts import candidates
 from ..flexflow.soap import Soap, find_soap
@@ -51,8 +52,10 @@ from .fewer_bytes import FewerBytesWalk
 from .group_servers import served_by_groups
 from .moves import Moves
 from .neighbours import Neighbours
+from .open_decisions import OpenDecisions
 from .reading import fixed_decisions, state_of
 from .rewrites import Rewrites, Timed
+from .sweep import sweep
 from .windows import DecisionWindows
 
 REWRITTEN = 6
@@ -122,7 +125,7 @@ class _Annealing:
             start = first[number] if number < len(first) else best
             made = self._chain(chains, start, Random(f"{sampling.seed} {number}"))
             if made.nanoseconds < best.nanoseconds:
-                made = best = self._rewritten(made)
+                made = best = self._rewritten(made)[0]
             found.append(made)
         if not self.budget.spent:
             most = _allowed(best, sampling)
@@ -148,7 +151,7 @@ class _Annealing:
         PlanError if none fits the memory.
         """
         found: list[Timed] = []
-        rewritten: dict[int, Timed] = {}
+        rewritten: dict[int, list[Timed]] = {}
         seen = set[int]()
         for plan in self._planned():
             start = Timed(self.rewrites.nanoseconds(plan), plan)
@@ -169,15 +172,25 @@ class _Annealing:
                 "no plan was found that fits the memory of each worker: the lightest start of 'anneal' needs "
                 f"{self.least_excess:,} bytes more; allow more (--memory), or use more workers"
             )
-        return sorted([rewritten.get(each.nanoseconds, each) for each in found], key=_time)
+        made = [after for each in found for after in rewritten.get(each.nanoseconds, [each])]
+        return sorted(made, key=_time)
 
-    def _rewritten(self, found: Timed) -> Timed:
-        """Return a plan after moves of whole plans. Those near the fastest one so far get list schedules."""
-        start, found = found, self.rewrites.best(found)
-        self.fastest = min(found.nanoseconds, self.fastest or found.nanoseconds)
-        if found.nanoseconds <= NEAR * self.fastest:
-            found = self.rewrites.scheduled(found)
-        return found if found is start else replace(found, plan=recounted(self.asked.graph, found.plan))
+    def _rewritten(self, found: Timed) -> list[Timed]:
+        """Return a plan after moves of whole plans. If it is near the fastest one so far, it gets a list
+        schedule, and if a sweep makes it faster, the swept one comes before it.
+        """
+        moved = self.rewrites.best(found)
+        self.fastest = min(moved.nanoseconds, self.fastest or moved.nanoseconds)
+        made = [moved]
+        if moved.nanoseconds <= NEAR * self.fastest:
+            made = [self.rewrites.scheduled(moved)]
+            swept = self._swept(made[0])
+            if swept is not made[0]:
+                made.insert(0, self.rewrites.scheduled(self.rewrites.best(swept)))
+        return [
+            each if each is found else replace(each, plan=recounted(self.asked.graph, each.plan))
+            for each in made
+        ]
 
     def _planned(self) -> Iterator[Plan]:
         """Yield the plans of the starts, whether or not they fit."""
@@ -205,23 +218,44 @@ class _Annealing:
         The chain is to less time. With `most` it is to fewer bytes, and an iteration takes at
         most that many nanoseconds.
         """
-        first = self._composed(start.plan, (), ())
-        state = state_of(self.strategies, first)
-        fixed = fixed_decisions(self.soap, first)
+        first, state, open_decisions = self._opened(start)
         simulated = self.rewrites.simulated(first)
         weights = simulated.deciding if most is None else simulated.moved
-        moves = Moves(self.soap, self.drawn, self.neighbours, self.windows, fixed, weights)
+        moves = Moves(self.soap, self.drawn, self.neighbours, self.windows, open_decisions, weights)
         if most is None:
             walk = StrategyWalk(simulated, self.strategies, state, moves)
             visited = chains.run(walk, draw, lambda spent: COOLED**-spent)
         else:
             walk = FewerBytesWalk(simulated, self.strategies, state, moves, most)
             visited = chains.run(walk, draw, lambda spent: 1 / COOLED, start.nanoseconds)
+        return self._last_fitting(start, first, visited, most)
+
+    def _swept(self, start: Timed) -> Timed:
+        """Return the best plan of a sweep that fits; the start if there is none."""
+        first, state, open_decisions = self._opened(start)
+        simulated = self.rewrites.simulated(first)
+        visited = sweep(simulated, self.strategies, state, open_decisions, self.budget)
+        return self._last_fitting(start, first, visited)
+
+    def _opened(self, start: Timed) -> tuple[Plan, State, OpenDecisions]:
+        """Return a plan without its stops, the state of its decisions, and those that may change."""
+        plan = self._composed(start.plan, (), ())
+        fixed = fixed_decisions(self.soap, plan)
+        return plan, state_of(self.strategies, plan), OpenDecisions(self.soap, self.drawn, fixed)
+
+    def _last_fitting(
+        self, start: Timed, first: Plan, visited: Sequence[Visited], most: int | None = None
+    ) -> Timed:
+        """Return the last plan of those that a walk visits that fits, or the start if none is better.
+
+        The walk begins with the plan `first`. It is to less time, or with `most` to fewer bytes in at most
+        that many nanoseconds.
+        """
         low, high = 0, len(visited)
         best = start
         while low < high:
             middle = high - 1 if high == len(visited) else (low + high) // 2
-            plan = self._composed(first, state, visited[middle].state)
+            plan = self._composed(first, visited[0].state, visited[middle].state)
             if not self.asked.excess(plan):
                 time = self.rewrites.nanoseconds(plan)
                 fewer = plan.cost_bytes < start.plan.cost_bytes

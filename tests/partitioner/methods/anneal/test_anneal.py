@@ -12,6 +12,7 @@ from tofu.errors import MachineError, PlanError
 from tofu.partitioner.methods.anneal import windows
 from tofu.partitioner.methods.anneal.moves import Moves
 from tofu.partitioner.methods.anneal.neighbours import Neighbours
+from tofu.partitioner.methods.anneal.open_decisions import OpenDecisions
 from tofu.partitioner.methods.anneal.reading import state_of
 from tofu.partitioner.methods.anneal.rewrites import Rewrites, Timed
 from tofu.partitioner.methods.anneal.windows import DecisionWindows
@@ -124,7 +125,7 @@ def test_moves_make_plans_that_verify_and_take_the_simulated_time(model: str) ->
     machine, neighbours = tofu.machines.load(MACHINE), Neighbours(soap)
     windows = DecisionWindows(strategies, drawn, neighbours, machine, task_times(graph, machine, workers))
     simulation = simulated(strategies, strategy, machine)
-    moves = Moves(soap, drawn, neighbours, windows, (), simulation.deciding)
+    moves = Moves(soap, drawn, neighbours, windows, OpenDecisions(soap, drawn, ()), simulation.deciding)
     walk = StrategyWalk(simulation, strategies, strategy, moves)
     for _ in range(120):
         walk.propose(draw)

@@ -1,0 +1,86 @@
+"""The decisions that move most take even splits over all workers, either dimension being the outer one."""
+
+from __future__ import annotations
+
+from math import prod
+
+import pytest
+
+import tofu
+from tofu.partitioner.methods.anneal.open_decisions import OpenDecisions
+from tofu.partitioner.methods.anneal.sweep import even_splits, sweep
+from tofu.partitioner.methods.budget import Budget
+from tofu.partitioner.methods.flexflow.chains import Visited
+from tofu.partitioner.methods.flexflow.configurations import Holders, drawables
+from tofu.partitioner.methods.flexflow.data_parallel import data_parallel
+from tofu.partitioner.methods.flexflow.soap import find_soap
+from tofu.partitioner.methods.flexflow.strategy import Strategies
+from tofu.partitioner.methods.flexflow.walk import simulated
+from tofu.partitioner.plans.sampling import Sampling
+from tofu.partitioner.plans.space import Space
+
+WORKERS = 8
+GRAPH = tofu.models.get("lstm", batch=64, steps=2, layers=1, hidden=64, vocabulary=4096).training_graph()
+MACHINE = tofu.machines.load("2x-p100-node")
+SOAP = find_soap(GRAPH, WORKERS, sums=True)
+DRAWN = drawables(SOAP.decisions, WORKERS)
+
+
+def swept(fixed: range | tuple[()] = (), seconds: float | None = None) -> tuple[Strategies, list[Visited]]:
+    """Sweep data parallelism."""
+    strategies = Strategies(SOAP, Space(feed="batch"))
+    start = data_parallel(strategies)
+    budget = Budget(Sampling(seconds=seconds), None)
+    decisions = OpenDecisions(SOAP, DRAWN, fixed)
+    return strategies, sweep(simulated(strategies, start, MACHINE), strategies, start, decisions, budget)
+
+
+@pytest.mark.parametrize("decision", SOAP.decisions[:40], ids=lambda each: str(each.operations[0]))
+def test_splits_use_every_worker_once(decision) -> None:
+    found = list(even_splits(decision, WORKERS))
+    assert len(found) == len(set(found))
+    for each in found:
+        assert sorted(each.workers) == list(range(WORKERS))
+        assert prod(each.degrees) == WORKERS
+        assert sum(degree > 1 for degree in each.degrees) <= 2
+        assert all(d <= dim.extent for d, dim in zip(each.degrees, decision.dimensions, strict=True))
+        split = [dim for d, dim in zip(each.degrees, decision.dimensions, strict=True) if d > 1]
+        assert each.holders is Holders.PARTS or any(dim.reduces for dim in split)
+
+
+def test_either_dimension_is_the_outer_one() -> None:
+    decision = next(each for each in SOAP.decisions if min(d.extent for d in each.dimensions[:2]) >= WORKERS)
+    degrees = (2, 4, *(1,) * (len(decision.dimensions) - 2))
+    found = {each.workers for each in even_splits(decision, WORKERS) if each.degrees == degrees}
+    assert found == {(0, 1, 2, 3, 4, 5, 6, 7), (0, 2, 4, 6, 1, 3, 5, 7)}
+
+
+def test_each_state_takes_less_time_and_what_its_plan_takes() -> None:
+    strategies, found = swept()
+    costs = [each.cost for each in found]
+    assert len(costs) > 1
+    assert costs == sorted(set(costs), reverse=True)
+    plan = strategies.plan(tuple(each for each in found[-1].state if each is not None))
+    tofu.verify(GRAPH, plan)
+    assert tofu.simulate(tofu.lower(GRAPH, plan), MACHINE).seconds * 1e9 == pytest.approx(costs[-1])
+
+
+def test_it_finds_an_order_that_is_never_drawn() -> None:
+    """One dimension is split between the two nodes and another one within each."""
+    _, found = swept()
+    changed = [number for number, each in enumerate(found[-1].state) if each != found[0].state[number]]
+    assert changed
+    assert any(
+        found[-1].state[number] not in set(map(DRAWN[number].__getitem__, range(len(DRAWN[number]))))
+        for number in changed
+    )
+
+
+def test_fixed_decisions_stay() -> None:
+    _, found = swept(fixed=range(len(SOAP.decisions)))
+    assert len(found) == 1
+
+
+def test_it_ends_if_no_seconds_are_left() -> None:
+    _, found = swept(seconds=1e-9)
+    assert len(found) <= 2
