@@ -29,7 +29,7 @@ from ..flexflow.walk import State, StrategyWalk
 from .open_decisions import OpenDecisions
 
 DECISIONS = 8
-SHARE = 1 / 64
+SHARE = 1 / 16
 
 
 def sweep(
