@@ -22,7 +22,7 @@ from unittest.mock import patch
 import tofu
 from tofu.errors import PlanError
 from tofu.partitioner.methods import search as methods
-from tofu.partitioner.methods.anneal import search
+from tofu.partitioner.methods.anneal import search, sweep
 from tofu.partitioner.methods.anneal.moves import Moves
 from tofu.partitioner.methods.anneal.rewrites import Rewrites, Timed
 from tofu.partitioner.methods.flexflow.configurations import Configuration
@@ -53,6 +53,7 @@ WITHOUT: dict[str, Callable[[], list[Any]]] = {
     "list schedules": lambda: [patch.object(Rewrites, "scheduled", kept)],
     "hops": lambda: [patch.object(Rewrites, "_hopped", kept)],
     "small sums": lambda: [patch.object(Rewrites, "_rooted", kept)],
+    "sweeps": lambda: [patch.object(sweep, "DECISIONS", 0)],
     "groups": lambda: [patch.object(search, "served_by_groups", refused)],
     "windows": lambda: [patch.object(Moves, "_solve", redrawn)],
     "exact": lambda: [patch.object(methods, "SMALL", 0)],

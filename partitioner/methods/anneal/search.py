@@ -9,8 +9,8 @@
     chains         from each of the `STARTS` fastest starts; then `RESTARTS` from the best so far. The plan
                    of a chain is rewritten if it is the best so far
     rewriting      other orders, several hops, holders of small sums. Plans near the fastest one so far
-                   (`NEAR`) get the order of a list schedule as well. If a plan is the fastest one then, the
-                   decisions that move most get other splits (`sweep`), and the plan is rewritten again
+                   (`NEAR`) get the order of a list schedule as well, and their decisions that move most get
+                   other splits (`sweep`). The swept plan is rewritten again, and both may start chains
     last chain     from the best plan to fewer bytes (`fewer_bytes`), in at most its time, or the part more
                    that the setting `slower` allows. If another plan that was found moves fewer in that time,
                    it is returned

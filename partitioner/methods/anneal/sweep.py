@@ -5,6 +5,7 @@
     splits       along one dimension, or along two of which either is the outer one: neighbouring workers have
                  the same part of the outer one. Partial results may have any holders
     accepted     what makes an iteration faster, as the simulator finds it
+    stop         if none of the decisions makes it faster
 
 On a machine of several nodes one dimension is split among nodes and the other within each. Configurations
 that chains draw have the dimensions of an operation in their own order alone, so chains seldom find the other
@@ -41,24 +42,26 @@ def sweep(
 ) -> list[Visited]:
     """Return the first state, of which `simulation` is, and each that takes less time than all before.
 
-    The sweep ends if the budget has no seconds left.
+    The sweep also ends if the budget has no seconds left.
     """
     proposed: dict[int, Configuration] = {}
     walk = StrategyWalk(simulation, strategies, state, lambda draw, now: proposed)
-    found, draw = [Visited(walk.cost, state)], Random(0)
-    for number in _heaviest(open_decisions, simulation.moved()):
-        for configuration in even_splits(strategies.soap.decisions[number], strategies.soap.workers):
+    found, draw, before = [Visited(walk.cost, state)], Random(0), walk.cost + 1
+    while walk.cost < before:
+        before = walk.cost
+        for number in _heaviest(open_decisions, simulation.moved()):
             together = open_decisions.tied.get(number, (number,))
-            proposed = open_decisions.changed(dict.fromkeys(together, configuration), walk.strategy)
-            least = walk.cost - 1
-            if proposed and walk.propose(draw, least) <= least:
-                walk.accept()
-                found.append(Visited(walk.cost, tuple(walk.strategy)))
-                budget.show(walk.cost)
-            elif proposed:
-                walk.refuse()
-            if budget.spent:
-                return found
+            for configuration in even_splits(strategies.soap.decisions[number], strategies.soap.workers):
+                if budget.spent:
+                    return found
+                proposed = open_decisions.changed(dict.fromkeys(together, configuration), walk.strategy)
+                least = walk.cost - 1
+                if proposed and walk.propose(draw, least) <= least:
+                    walk.accept()
+                    found.append(Visited(walk.cost, tuple(walk.strategy)))
+                    budget.show(walk.cost)
+                elif proposed:
+                    walk.refuse()
     return found
 
 
