@@ -14,6 +14,7 @@ one. Implemented in: `sweep`.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import permutations
 from random import Random
@@ -90,10 +91,8 @@ def _splits(dimensions: int, workers: int) -> Iterator[Mapping[int, int]]:
 def _heaviest(open_decisions: OpenDecisions, moved: Sequence[int]) -> list[int]:
     """Return one decision of each group of tied ones that moves much, the group that moves most first."""
     weights = open_decisions.weights(moved)
-    groups = {
-        min(members): sum(weights[each] for each in members)
-        for members in (open_decisions.tied.get(number, (number,)) for number in open_decisions.numbers)
-    }
+    groups = Counter[int]()
+    for number in open_decisions.numbers:
+        groups[open_decisions.tied.get(number, (number,))[0]] += weights[number]
     least = max(SHARE * sum(weights), 1)
-    heavy = [number for number, weight in groups.items() if weight >= least]
-    return sorted(heavy, key=lambda number: -groups[number])[:DECISIONS]
+    return [number for number, weight in groups.most_common(DECISIONS) if weight >= least]
