@@ -238,7 +238,7 @@ class _Annealing:
         return self._last_fitting(start, first, visited)
 
     def _opened(self, start: Timed) -> tuple[Plan, State, OpenDecisions]:
-        """Return a plan without its stops, the state of its decisions, and those that may change."""
+        """Return a plan as it is composed, the state of its decisions, and those that may change."""
         plan = self._composed(start.plan, (), ())
         fixed = fixed_decisions(self.soap, plan)
         return plan, state_of(self.strategies, plan), OpenDecisions(self.soap, self.drawn, fixed)
