@@ -6,8 +6,11 @@
     late        then time runs backward, and lanes prefer the job that ended last
     again       forward and backward once more, with the times of the schedule before
 
-Each of these schedules gives an order: that of the mean start of the operation's computations. Only a
-simulation tells how good it is. Implemented in: `scheduled_orders`.
+Each of these schedules gives an order: that of the mean start of the operation's computations. Those that run
+forward give another one, in which operations with messages come where their inputs have arrived instead. A
+worker also begins its transfers in the order of the operations. So an operation that can wait, such as an
+update, holds up its own transfers and those after it in the first order, and computations in the second one.
+Only a simulation tells how good an order is. Implemented in: `scheduled_orders`.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 
 from ....dataflow.graph import Graph
 from ....dataflow.order import dependency_order
@@ -23,6 +27,9 @@ from ....simulator.iteration_jobs import IterationJobs, JobKind
 from ....simulator.jobs import Jobs
 from ....simulator.list_schedule import rest, start_early, start_late
 from ....simulator.simulation import Simulation
+
+Moments = npt.NDArray[np.int64]
+"""A moment of each job, in nanoseconds."""
 
 ROUNDS = 2
 """How often jobs are scheduled forward and backward."""
@@ -32,13 +39,14 @@ def scheduled_orders(graph: Graph, simulation: Simulation) -> Iterator[tuple[str
     """Yield the names of a graph's operations in other orders, for the tasks that are simulated."""
     work = simulation.timeline.work
     jobs = _in_any_order(work)
-    priority = [-each for each in rest(jobs)]
+    priority: Sequence[int] = [-each for each in rest(jobs)]
     for _ in range(ROUNDS):
-        early = start_early(jobs, priority)
+        early = np.array(start_early(jobs, priority))
+        ends = early + np.array(jobs.nanoseconds)
         yield _order(graph, work, early)
-        ends = [start + time for start, time in zip(early, jobs.nanoseconds, strict=True)]
-        priority = start_late(jobs, ends)
-        yield _order(graph, work, priority)
+        yield _order(graph, work, _with_arrivals(work, early, ends))
+        priority = start_late(jobs, ends.tolist())
+        yield _order(graph, work, np.array(priority))
 
 
 def _in_any_order(work: IterationJobs) -> Jobs:
@@ -54,11 +62,20 @@ def _in_any_order(work: IterationJobs) -> Jobs:
     )
 
 
-def _order(graph: Graph, work: IterationJobs, start: Sequence[int]) -> tuple[str, ...]:
-    """Return the names of operations in the order of the mean starts of their computations."""
+def _with_arrivals(work: IterationJobs, start: Moments, ends: Moments) -> Moments:
+    """Return when each job starts, or if its operation has messages, when all that it needs has ended."""
+    needs, operation = work.jobs.needs, np.array(work.operations)[np.array(work.instructions)]
+    ready = np.zeros_like(start)
+    np.maximum.at(ready, needs[:, 1], ends[needs[:, 0]])
+    receiving = np.unique(operation[np.array(work.kinds) == JobKind.MESSAGE])
+    return np.where(np.isin(operation, receiving), ready, start)
+
+
+def _order(graph: Graph, work: IterationJobs, moments: Moments) -> tuple[str, ...]:
+    """Return the names of operations in the order of the mean moments of their computations."""
     computing = np.array(work.kinds) == JobKind.COMPUTE
     operation = np.array(work.operations)[np.array(work.instructions)[computing]]
-    sums = np.bincount(operation, np.array(start)[computing], len(graph.operations))
+    sums = np.bincount(operation, moments[computing], len(graph.operations))
     means = sums / np.maximum(np.bincount(operation, minlength=len(graph.operations)), 1)
     ordered = dependency_order(graph.tensors, graph.operations, means.tolist())
     return tuple([each.name for each in ordered])

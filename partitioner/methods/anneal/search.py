@@ -9,8 +9,8 @@
     chains         from each of the `STARTS` fastest starts; then `RESTARTS` from the best so far. The plan
                    of a chain is rewritten if it is the best so far
     rewriting      other orders, several hops, holders of small sums. Plans near the fastest one so far
-                   (`NEAR`) get the order of a list schedule as well, and their decisions that move most get
-                   other splits (`sweep`). The swept plan is rewritten again, and both may start chains
+                   (`NEAR`) get the order of a list schedule as well, and their decisions that weigh most
+                   get other splits (`sweep`). The swept plan is rewritten again, and both may start chains
     last chain     from the best plan to fewer bytes (`fewer_bytes`), in at most its time, or the part more
                    that the setting `slower` allows. If another plan that was found moves fewer in that time,
                    it is returned
@@ -55,7 +55,7 @@ from .neighbours import Neighbours
 from .open_decisions import OpenDecisions
 from .reading import fixed_decisions, state_of
 from .rewrites import Rewrites, Timed
-from .sweep import sweep
+from .sweep import Sweep
 from .windows import DecisionWindows
 
 REWRITTEN = 6
@@ -234,8 +234,8 @@ class _Annealing:
         """Return the best plan of a sweep that fits; the start if there is none."""
         first, state, open_decisions = self._opened(start)
         simulated = self.rewrites.simulated(first)
-        visited = sweep(simulated, self.strategies, state, open_decisions, self.budget)
-        return self._last_fitting(start, first, visited)
+        swept = Sweep(simulated, self.strategies, state, open_decisions, self.neighbours, self.budget)
+        return self._last_fitting(start, first, swept.run())
 
     def _opened(self, start: Timed) -> tuple[Plan, State, OpenDecisions]:
         """Return a plan as it is composed, the state of its decisions, and those that may change."""

@@ -1,26 +1,31 @@
-"""Even splits over all workers for the decisions that move most, one decision after the other.
+"""Even splits over all workers for the decisions that weigh most, one decision after the other.
 
-    decisions    up to `DECISIONS`, each of which moves at least `SHARE` of all bytes, the one that moves most
-                 first; those that are tied are one
+    decisions    up to `DECISIONS`, each with at least `SHARE` of all bytes that move, or of the time on the
+                 chain of jobs that decides the time of the iteration. The heaviest one is first; those that
+                 are tied are one
     splits       along one dimension, or along two of which either is the outer one: neighbouring workers have
                  the same part of the outer one. Partial results may have any holders
     accepted     what makes an iteration faster, as the simulator finds it
-    stop         if none of the decisions makes it faster
+    neighbours   if none of the splits does, those that alone make an iteration at most `HOPEFUL` times as
+                 long are tried together with the decisions that touch the same tensors: those of the same
+                 phase, or the updates, take what goes with the split (`neighbours`)
+    stop         if none of these makes it faster either
 
 On a machine of several nodes one dimension is split among nodes and the other within each. Configurations
 that chains draw have the dimensions of an operation in their own order alone, so chains seldom find the other
-one. Implemented in: `sweep`.
+one. Implemented in: `Sweep.run`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import permutations
 from random import Random
 
 import numpy as np
 
+from ....dataflow.graph import Phase
 from ....simulator.simulation import Simulation
 from ..budget import Budget
 from ..flexflow.chains import Visited
@@ -28,42 +33,101 @@ from ..flexflow.configurations import Configuration, Holders, divisors
 from ..flexflow.soap import Decision
 from ..flexflow.strategy import Strategies
 from ..flexflow.walk import State, StrategyWalk
+from .neighbours import Neighbours
 from .open_decisions import OpenDecisions
 
 DECISIONS = 8
 SHARE = 1 / 16
+HOPEFUL = 1.1
 
 
-def sweep(
-    simulation: Simulation,
-    strategies: Strategies,
-    state: State,
-    open_decisions: OpenDecisions,
-    budget: Budget,
-) -> list[Visited]:
-    """Return the first state, of which `simulation` is, and each that takes less time than all before.
+class Sweep:
+    """A sweep from the state of a simulation."""
 
-    The sweep also ends if the budget has no seconds left.
-    """
-    proposed: dict[int, Configuration] = {}
-    walk = StrategyWalk(simulation, strategies, state, lambda draw, now: proposed)
-    found, draw, before = [Visited(walk.cost, state)], Random(0), walk.cost + 1
-    while walk.cost < before:
-        before = walk.cost
-        for number in _heaviest(open_decisions, simulation.moved()):
-            together = open_decisions.tied.get(number, (number,))
-            for configuration in even_splits(strategies.soap.decisions[number], strategies.soap.workers):
-                if budget.spent:
-                    return found
-                proposed = open_decisions.changed(dict.fromkeys(together, configuration), walk.strategy)
-                least = walk.cost - 1
-                if proposed and walk.propose(draw, least) <= least:
-                    walk.accept()
-                    found.append(Visited(walk.cost, tuple(walk.strategy)))
-                    budget.show(walk.cost)
-                elif proposed:
-                    walk.refuse()
-    return found
+    def __init__(
+        self,
+        simulation: Simulation,
+        strategies: Strategies,
+        state: State,
+        open_decisions: OpenDecisions,
+        neighbours: Neighbours,
+        budget: Budget,
+    ) -> None:
+        self._simulation = simulation
+        self._soap = strategies.soap
+        self._open = open_decisions
+        self._neighbours = neighbours
+        self._budget = budget
+        self._proposed: Mapping[int, Configuration] = {}
+        self._walk = StrategyWalk(simulation, strategies, state, lambda draw, now: self._proposed)
+        self._found = [Visited(self._walk.cost, state)]
+        self._draw = Random(0)
+
+    def run(self) -> list[Visited]:
+        """Return the first state, and each that takes less time than all before.
+
+        The sweep also ends if the budget has no seconds left.
+        """
+        for spreading in (False, True):
+            before = self._walk.cost + 1
+            while self._walk.cost < before:
+                before = self._walk.cost
+                for number in self._heaviest():
+                    for configuration in even_splits(self._soap.decisions[number], self._soap.workers):
+                        if self._budget.spent:
+                            return self._found
+                        self._try(number, configuration, spreading)
+        return self._found
+
+    def _try(self, number: int, configuration: Configuration, spreading: bool) -> None:
+        """Try a configuration of a decision alone, and if it is spreading with its neighbours."""
+        together = self._open.tied.get(number, (number,))
+        hopeful = self._takes(dict.fromkeys(together, configuration))
+        if hopeful and spreading and len(together) == 1:
+            for phase in dict.fromkeys((self._phase(number), Phase.UPDATE)):
+                self._takes(self._with_neighbours(number, configuration, phase))
+
+    def _takes(self, changes: Mapping[int, Configuration]) -> bool:
+        """Keep changes if an iteration takes less time.
+
+        Return whether it takes at most `HOPEFUL` times as long.
+        """
+        walk, most = self._walk, HOPEFUL * self._walk.cost
+        self._proposed = self._open.changed(changes, walk.strategy)
+        if not self._proposed:
+            return True
+        before, cost = walk.cost, walk.propose(self._draw, most)
+        if cost < before:
+            walk.accept()
+            self._found.append(Visited(cost, tuple(walk.strategy)))
+            self._budget.show(cost)
+        else:
+            walk.refuse()
+        return cost <= most
+
+    def _with_neighbours(
+        self, number: int, configuration: Configuration, phase: Phase
+    ) -> dict[int, Configuration]:
+        """Return what a decision and its neighbours of a phase take."""
+        others = [other for other in self._neighbours.of(number) if self._phase(other) is phase]
+        carried = {other: self._neighbours.carried(number, configuration, other) for other in others}
+        return {number: configuration} | {other: each for other, each in carried.items() if each is not None}
+
+    def _phase(self, number: int) -> Phase:
+        return self._soap.graph.operations[self._soap.decisions[number].operations[0]].phase
+
+    def _heaviest(self) -> list[int]:
+        """Return one decision of each group of tied ones that has much weight, the heaviest group first."""
+        shares: dict[int, float] = {}
+        for of_operations in (self._simulation.moved(), self._simulation.deciding()):
+            weights, groups = self._open.weights(of_operations), Counter[int]()
+            for number in self._open.numbers:
+                groups[self._open.tied.get(number, (number,))[0]] += weights[number]
+            whole = max(sum(weights), 1)
+            for number, weight in groups.items():
+                shares[number] = max(shares.get(number, 0.0), weight / whole)
+        heaviest = sorted(shares, key=shares.__getitem__, reverse=True)[:DECISIONS]
+        return [number for number in heaviest if shares[number] >= SHARE]
 
 
 def even_splits(decision: Decision, workers: int) -> Iterator[Configuration]:
@@ -86,13 +150,3 @@ def _splits(dimensions: int, workers: int) -> Iterator[Mapping[int, int]]:
     for outer, inner in permutations(range(dimensions), 2):
         for degree in divisors(workers)[1:-1]:
             yield {outer: degree, inner: workers // degree}
-
-
-def _heaviest(open_decisions: OpenDecisions, moved: Sequence[int]) -> list[int]:
-    """Return one decision of each group of tied ones that moves much, the group that moves most first."""
-    weights = open_decisions.weights(moved)
-    groups = Counter[int]()
-    for number in open_decisions.numbers:
-        groups[open_decisions.tied.get(number, (number,))[0]] += weights[number]
-    least = max(SHARE * sum(weights), 1)
-    return [number for number, weight in groups.most_common(DECISIONS) if weight >= least]

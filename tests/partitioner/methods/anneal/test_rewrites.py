@@ -65,7 +65,7 @@ def rewrites_of(asked: SimulatedSearch) -> tuple[Rewrites, list[int]]:
 
 @pytest.mark.parametrize("model", OPTIONS)
 @pytest.mark.parametrize(
-    ("others", "count", "different"), [(orders, 2, 2), (scheduled_orders, 2 * ROUNDS, 1)]
+    ("others", "count", "different"), [(orders, 2, 2), (scheduled_orders, 3 * ROUNDS, 1)]
 )
 def test_orders_are_those_of_plans(model: str, others: Orders, count: int, different: int) -> None:
     graph = graph_of(model)

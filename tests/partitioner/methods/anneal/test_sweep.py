@@ -1,14 +1,17 @@
-"""The decisions that move most take even splits over all workers, either dimension being the outer one."""
+"""The decisions that weigh most take even splits over all workers, either dimension being the outer one."""
 
 from __future__ import annotations
 
+from itertools import pairwise
 from math import prod
 
 import pytest
 
 import tofu
+from tofu.dataflow.graph import Phase
+from tofu.partitioner.methods.anneal.neighbours import Neighbours
 from tofu.partitioner.methods.anneal.open_decisions import OpenDecisions
-from tofu.partitioner.methods.anneal.sweep import even_splits, sweep
+from tofu.partitioner.methods.anneal.sweep import Sweep, even_splits
 from tofu.partitioner.methods.budget import Budget
 from tofu.partitioner.methods.flexflow.chains import Visited
 from tofu.partitioner.methods.flexflow.configurations import Holders, drawables
@@ -18,6 +21,7 @@ from tofu.partitioner.methods.flexflow.strategy import Strategies
 from tofu.partitioner.methods.flexflow.walk import simulated
 from tofu.partitioner.plans.sampling import Sampling
 from tofu.partitioner.plans.space import Space
+from tofu.simulator.simulation import Simulation
 
 WORKERS = 8
 GRAPH = tofu.models.get("lstm", batch=64, steps=2, layers=1, hidden=64, vocabulary=4096).training_graph()
@@ -32,7 +36,19 @@ def swept(fixed: range | tuple[()] = (), seconds: float | None = None) -> tuple[
     start = data_parallel(strategies)
     budget = Budget(Sampling(seconds=seconds), None)
     decisions = OpenDecisions(SOAP, DRAWN, fixed)
-    return strategies, sweep(simulated(strategies, start, MACHINE), strategies, start, decisions, budget)
+    first = simulated(strategies, start, MACHINE)
+    return strategies, Sweep(first, strategies, start, decisions, Neighbours(SOAP), budget).run()
+
+
+def changed_in(before: Visited, after: Visited) -> list[int]:
+    """Return the decisions of which two states differ."""
+    pairs = zip(before.state, after.state, strict=True)
+    return [number for number, (old, new) in enumerate(pairs) if old != new]
+
+
+def phase_of(decision: int) -> Phase:
+    """Return the phase of a decision."""
+    return GRAPH.operations[SOAP.decisions[decision].operations[0]].phase
 
 
 @pytest.mark.parametrize("decision", SOAP.decisions[:40], ids=lambda each: str(each.operations[0]))
@@ -68,12 +84,32 @@ def test_each_state_takes_less_time_and_what_its_plan_takes() -> None:
 def test_it_finds_an_order_that_is_never_drawn() -> None:
     """One dimension is split between the two nodes and another one within each."""
     _, found = swept()
-    changed = [number for number, each in enumerate(found[-1].state) if each != found[0].state[number]]
+    changed = changed_in(found[0], found[-1])
     assert changed
     assert any(
         found[-1].state[number] not in set(map(DRAWN[number].__getitem__, range(len(DRAWN[number]))))
         for number in changed
     )
+
+
+def test_neighbours_take_what_goes_with_a_split() -> None:
+    """Updates change with the gradients that they read, and operations with others of their phase."""
+    _, found = swept()
+    tied = OpenDecisions(SOAP, DRAWN, ()).tied
+    together = [changed_in(before, after) for before, after in pairwise(found)]
+    phases = {tuple(map(phase_of, changed)) for changed in together if not tied.keys() & changed}
+    assert (Phase.BACKWARD, Phase.UPDATE) in phases
+    assert (Phase.BACKWARD, Phase.BACKWARD) in phases
+
+
+@pytest.mark.parametrize("weights", ["moved", "deciding"])
+def test_bytes_and_time_are_weights(weights: str, monkeypatch) -> None:
+    nothing = [0] * len(GRAPH.operations)
+    monkeypatch.setattr(Simulation, weights, lambda simulation: nothing)
+    assert len(swept()[1]) > 1
+    monkeypatch.setattr(Simulation, "moved", lambda simulation: nothing)
+    monkeypatch.setattr(Simulation, "deciding", lambda simulation: nothing)
+    assert len(swept()[1]) == 1
 
 
 def test_fixed_decisions_stay() -> None:
