@@ -7,9 +7,9 @@
     again       forward and backward once more, with the times of the schedule before
 
 Each of these schedules gives an order: that of the mean start of the operation's computations. Those that run
-forward give another one, in which operations with messages come where their inputs have arrived instead. A
-worker also begins its transfers in the order of the operations. So an operation that can wait, such as an
-update, holds up its own transfers and those after it in the first order, and computations in the second one.
+forward give a second one: an operation with messages comes where its inputs have arrived instead. Workers
+begin transfers in the order of the operations as well. In the first order, an operation that can wait, such
+as an update, holds up its own transfers and those after it. In the second one it holds up computations.
 Only a simulation tells how good an order is. Implemented in: `scheduled_orders`.
 """
 

@@ -39,6 +39,7 @@ from .open_decisions import OpenDecisions
 DECISIONS = 8
 SHARE = 1 / 16
 HOPEFUL = 1.1
+"""The time of an iteration, over that of the fastest state so far, up to which neighbours are tried."""
 
 
 class Sweep:

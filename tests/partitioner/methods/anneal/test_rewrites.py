@@ -103,6 +103,17 @@ def test_list_schedules_order_layers_better() -> None:
     assert rewrites.scheduled(listed).nanoseconds <= listed.nanoseconds
 
 
+def test_updates_come_where_their_gradients_arrive() -> None:
+    """Workers begin transfers in the order of operations: updates that come last send the weights last."""
+    graph = tofu.models.get("alexnet", batch=512).training_graph()
+    rewrites, _ = rewrites_of(search_of(graph, "k80-node", 4))
+    plan = tofu.partition(graph, 4, "all-reduce", memory="unlimited")
+    found = list(scheduled_orders(graph, rewrites.simulated(plan)))
+    times = [rewrites.nanoseconds(replace(plan, written_order=order)) for order in found]
+    arrivals = times[1::3]
+    assert min(arrivals) < 0.9 * min(time for time in times if time not in arrivals)
+
+
 def test_an_order_begins_with_the_longest_path() -> None:
     """The longest path of an operation is at least that of whatever reads its outputs."""
     graph = graph_of("mlp")
