@@ -88,7 +88,7 @@ class Moves:
         changes = self._kinds[draw.randrange(len(self._kinds))](draw, state)
         if self._open.tied and draw.random() < 0.5:
             for number in list(changes):
-                for member in self._open.tied.get(number, ()):
+                for member in self._open.together(number):
                     changes.setdefault(member, changes[number])
         return self._open.changed(changes, state)
 

@@ -30,6 +30,10 @@ class OpenDecisions:
     def __contains__(self, number: int) -> bool:
         return number in self._may
 
+    def together(self, number: int) -> Sequence[int]:
+        """Return a decision and all those to which it is tied."""
+        return self.tied.get(number, (number,))
+
     def changed(
         self, changes: Mapping[int, Configuration], state: Sequence[Configuration | None]
     ) -> dict[int, Configuration]:

@@ -17,9 +17,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
 from ....dataflow.graph import Graph
 from ....dataflow.order import dependency_order
@@ -27,9 +27,7 @@ from ....simulator.iteration_jobs import IterationJobs, JobKind
 from ....simulator.jobs import Jobs
 from ....simulator.list_schedule import rest, start_early, start_late
 from ....simulator.simulation import Simulation
-
-Moments = npt.NDArray[np.int64]
-"""A moment of each job, in nanoseconds."""
+from ....support.integers import Integers
 
 ROUNDS = 2
 """How often jobs are scheduled forward and backward."""
@@ -39,14 +37,19 @@ def scheduled_orders(graph: Graph, simulation: Simulation) -> Iterator[tuple[str
     """Yield the names of a graph's operations in other orders, for the tasks that are simulated."""
     work = simulation.timeline.work
     jobs = _in_any_order(work)
+    kinds, operation = np.array(work.kinds), np.array(work.operations)[np.array(work.instructions)]
+    computing = kinds == JobKind.COMPUTE
+    receiving = np.isin(operation, operation[kinds == JobKind.MESSAGE])
+    nanoseconds = np.array(jobs.nanoseconds)
+    order = partial(_order, graph, operation[computing])
     priority: Sequence[int] = [-each for each in rest(jobs)]
     for _ in range(ROUNDS):
         early = np.array(start_early(jobs, priority))
-        ends = early + np.array(jobs.nanoseconds)
-        yield _order(graph, work, early)
-        yield _order(graph, work, _with_arrivals(work, early, ends))
+        ends = early + nanoseconds
+        yield order(early[computing])
+        yield order(np.where(receiving, _ready(jobs, ends), early)[computing])
         priority = start_late(jobs, ends.tolist())
-        yield _order(graph, work, np.array(priority))
+        yield order(np.array(priority)[computing])
 
 
 def _in_any_order(work: IterationJobs) -> Jobs:
@@ -62,20 +65,19 @@ def _in_any_order(work: IterationJobs) -> Jobs:
     )
 
 
-def _with_arrivals(work: IterationJobs, start: Moments, ends: Moments) -> Moments:
-    """Return when each job starts, or if its operation has messages, when all that it needs has ended."""
-    needs, operation = work.jobs.needs, np.array(work.operations)[np.array(work.instructions)]
-    ready = np.zeros_like(start)
-    np.maximum.at(ready, needs[:, 1], ends[needs[:, 0]])
-    receiving = np.unique(operation[np.array(work.kinds) == JobKind.MESSAGE])
-    return np.where(np.isin(operation, receiving), ready, start)
+def _ready(jobs: Jobs, ends: Integers) -> Integers:
+    """Return when all that each job needs has ended."""
+    found = np.zeros_like(ends)
+    np.maximum.at(found, jobs.needs[:, 1], ends[jobs.needs[:, 0]])
+    return found
 
 
-def _order(graph: Graph, work: IterationJobs, moments: Moments) -> tuple[str, ...]:
-    """Return the names of operations in the order of the mean moments of their computations."""
-    computing = np.array(work.kinds) == JobKind.COMPUTE
-    operation = np.array(work.operations)[np.array(work.instructions)[computing]]
-    sums = np.bincount(operation, moments[computing], len(graph.operations))
+def _order(graph: Graph, operation: Integers, moments: Integers) -> tuple[str, ...]:
+    """Return the names of operations in the order of the mean moments of their computations.
+
+    `operation` and `moments` have those of each computation.
+    """
+    sums = np.bincount(operation, moments, len(graph.operations))
     means = sums / np.maximum(np.bincount(operation, minlength=len(graph.operations)), 1)
     ordered = dependency_order(graph.tensors, graph.operations, means.tolist())
     return tuple([each.name for each in ordered])

@@ -82,7 +82,7 @@ class Sweep:
 
     def _try(self, number: int, configuration: Configuration, spreading: bool) -> None:
         """Try a configuration of a decision alone, and if it is spreading with its neighbours."""
-        together = self._open.tied.get(number, (number,))
+        together = self._open.together(number)
         hopeful = self._takes(dict.fromkeys(together, configuration))
         if hopeful and spreading and len(together) == 1:
             for phase in dict.fromkeys((self._phase(number), Phase.UPDATE)):
@@ -91,7 +91,7 @@ class Sweep:
     def _takes(self, changes: Mapping[int, Configuration]) -> bool:
         """Keep changes if an iteration takes less time.
 
-        Return whether it takes at most `HOPEFUL` times as long.
+        Return whether it takes at most `HOPEFUL` times as long. It does if nothing changes.
         """
         walk, most = self._walk, HOPEFUL * self._walk.cost
         self._proposed = self._open.changed(changes, walk.strategy)
@@ -123,7 +123,7 @@ class Sweep:
         for of_operations in (self._simulation.moved(), self._simulation.deciding()):
             weights, groups = self._open.weights(of_operations), Counter[int]()
             for number in self._open.numbers:
-                groups[self._open.tied.get(number, (number,))[0]] += weights[number]
+                groups[self._open.together(number)[0]] += weights[number]
             whole = max(sum(weights), 1)
             for number, weight in groups.items():
                 shares[number] = max(shares.get(number, 0.0), weight / whole)

@@ -102,14 +102,13 @@ def test_neighbours_take_what_goes_with_a_split() -> None:
     assert (Phase.BACKWARD, Phase.BACKWARD) in phases
 
 
-@pytest.mark.parametrize("weights", ["moved", "deciding"])
-def test_bytes_and_time_are_weights(weights: str, monkeypatch) -> None:
-    nothing = [0] * len(GRAPH.operations)
-    monkeypatch.setattr(Simulation, weights, lambda simulation: nothing)
-    assert len(swept()[1]) > 1
-    monkeypatch.setattr(Simulation, "moved", lambda simulation: nothing)
-    monkeypatch.setattr(Simulation, "deciding", lambda simulation: nothing)
-    assert len(swept()[1]) == 1
+@pytest.mark.parametrize(
+    ("absent", "swept_at_all"), [(["moved"], True), (["deciding"], True), (["moved", "deciding"], False)]
+)
+def test_bytes_and_time_are_weights(absent: list[str], swept_at_all: bool, monkeypatch) -> None:
+    for weights in absent:
+        monkeypatch.setattr(Simulation, weights, lambda simulation: [0] * len(GRAPH.operations))
+    assert (len(swept()[1]) > 1) is swept_at_all
 
 
 def test_fixed_decisions_stay() -> None:
