@@ -33,14 +33,14 @@ def command(no_copies: bool, save: Path | None, as_json: bool) -> None:
     from ..reports.console import wide_console
     from ..reports.files import check_writable
     from ..runtime.cuda.inspection import inspect
-    from ..runtime.kernel_libraries import kernel_libraries
     from ..runtime.processor import measure_processor
+    from ..runtime.processor_libraries import processor_libraries
 
     if save is not None:
         check_writable(save)
         save_machine(measure_processor(), save)
     found = inspect(measure=not no_copies)
-    libraries = kernel_libraries()
+    libraries = processor_libraries()
     if as_json:
         click.echo(json.dumps(doctor.document(found, libraries)))
     else:

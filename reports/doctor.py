@@ -11,20 +11,20 @@ from rich.table import Table
 from rich.text import Text
 
 from ..runtime.cuda.inspection import Inspection
-from ..runtime.kernel_libraries import KernelLibrary
+from ..runtime.processor_libraries import ProcessorLibrary
 from ..support.wording import counted
 from .units import format_bytes
 
 GIGA = 1e9
 
 
-def document(found: Inspection, libraries: Sequence[KernelLibrary]) -> dict[str, Any]:
+def document(found: Inspection, libraries: Sequence[ProcessorLibrary]) -> dict[str, Any]:
     """Return the inspection as JSON; bandwidths in bytes a second. `libraries` are the processor's."""
     return {"ready": found.ready, **asdict(found), "libraries": [asdict(each) for each in libraries]}
 
 
-def text(found: Inspection, libraries: Sequence[KernelLibrary]) -> RenderableType:
-    """Return the inspection for a person. `libraries` are those that kernels on the processor call."""
+def text(found: Inspection, libraries: Sequence[ProcessorLibrary]) -> RenderableType:
+    """Return the inspection for a person. `libraries` are the processor's."""
     blocks: list[RenderableType] = [_libraries(libraries), _warnings(libraries), _parts(found)]
     if found.cards:
         blocks.append(_cards(found))
@@ -39,7 +39,7 @@ def text(found: Inspection, libraries: Sequence[KernelLibrary]) -> RenderableTyp
     return Group(*blocks)
 
 
-def _libraries(libraries: Sequence[KernelLibrary]) -> Table:
+def _libraries(libraries: Sequence[ProcessorLibrary]) -> Table:
     table = Table(box=None, pad_edge=False)
     for head in ("library of the processor", "version", "code for"):
         table.add_column(head, overflow="fold")
@@ -48,7 +48,7 @@ def _libraries(libraries: Sequence[KernelLibrary]) -> Table:
     return table
 
 
-def _warnings(libraries: Sequence[KernelLibrary]) -> Text:
+def _warnings(libraries: Sequence[ProcessorLibrary]) -> Text:
     """Return what is wrong with each library, a line each, and a blank line."""
     lines = [f"{each.name}: {each.problem}; {each.remedy}\n" for each in libraries if each.problem]
     return Text("".join(lines))

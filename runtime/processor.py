@@ -27,7 +27,7 @@ from ..machines.machine import Level, Machine
 from ..machines.profile import Host
 from ..operators.kernels_version import kernels_version
 from ..support.processors import processors
-from .kernel_libraries import library_names
+from .processor_libraries import library_names
 from .started_threads import start_all
 from .step_threads import Team, ThreadStep
 

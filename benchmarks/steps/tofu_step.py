@@ -37,7 +37,7 @@ def serve_steps(folder: str, workers: str, merge: bool) -> None:
     from tofu.partitioner import lower
     from tofu.partitioner.plans.plan import graph_of
     from tofu.runtime.executor import Executor
-    from tofu.runtime.kernel_libraries import library_names
+    from tofu.runtime.processor_libraries import library_names
 
     facts, tensors = given(folder)
     model = models.get(facts["model"], batch=facts["batch"], **facts.get("options", {}))

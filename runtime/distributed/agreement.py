@@ -15,7 +15,7 @@ from itertools import takewhile
 import numpy as np
 
 from ...programs.program import PartitionedGraph
-from ..kernel_libraries import library_names
+from ..processor_libraries import library_names
 
 PROBE = 192
 """The extents of the matrices of the probe, which BLAS computes in several blocks."""

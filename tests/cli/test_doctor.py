@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from tofu.runtime import kernel_libraries
+from tofu.runtime import processor_libraries
 from tofu.runtime.cuda import inspection
 from tofu.runtime.cuda.inspection import Card, Component, Inspection
-from tofu.runtime.kernel_libraries import KernelLibrary
+from tofu.runtime.processor_libraries import ProcessorLibrary
 
 Tofu = Callable[..., Result]
 BARE = Inspection(
@@ -27,13 +27,13 @@ CARDS = Inspection(
 )
 
 
-SLOW = KernelLibrary("openblas", "0.3.31", "Haswell", "the processor has AVX-512", "unset CORETYPE")
+SLOW = ProcessorLibrary("openblas", "0.3.31", "Haswell", "the processor has AVX-512", "unset CORETYPE")
 
 
 def seen(monkeypatch: pytest.MonkeyPatch, found: Inspection) -> list[bool]:
     asked: list[bool] = []
     monkeypatch.setattr(inspection, "inspect", lambda measure: asked.append(measure) or found)
-    monkeypatch.setattr(kernel_libraries, "kernel_libraries", lambda: (SLOW,))
+    monkeypatch.setattr(processor_libraries, "processor_libraries", lambda: (SLOW,))
     return asked
 
 

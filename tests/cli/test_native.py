@@ -15,7 +15,7 @@ from tofu.operators.native import asked, built_libraries, compiler, generated
 from tofu.operators.native.asked import VARIABLE
 from tofu.operators.native.compiler import NoCompiler
 from tofu.operators.native.generated import GENERATED
-from tofu.runtime.kernel_libraries import COMPILER, library_names
+from tofu.runtime.processor_libraries import COMPILER, library_names
 
 Tofu = Callable[..., Result]
 

@@ -1,4 +1,4 @@
-"""BLAS libraries that choose code for an older processor than this one are found."""
+"""BLAS libraries that choose code for an older processor than this one are found, and so is numba."""
 
 from __future__ import annotations
 
@@ -7,8 +7,15 @@ from typing import Any
 
 import pytest
 
-from tofu.runtime import kernel_libraries
-from tofu.runtime.kernel_libraries import blas_libraries, core_level, numpy_blas, processor_level
+from tofu.runtime import processor_libraries
+from tofu.runtime.processor_libraries import (
+    ProcessorLibrary,
+    blas_libraries,
+    core_level,
+    loop_library,
+    numpy_blas,
+    processor_level,
+)
 
 AVX2 = "fpu sse avx avx2 fma"
 AVX512 = f"{AVX2} avx512f avx512bw avx512dq avx512vl"
@@ -23,8 +30,8 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
         path.write_text(f"processor\t: 0\nflags\t\t: {flags}\nbugs\t\t: none\n", encoding="utf-8")
         level = processor_level(path)
         loaded = {"internal_api": "openblas", "version": "0.3.31", "architecture": core, "filepath": "x"}
-        monkeypatch.setattr(kernel_libraries, "numpy_blas", lambda: [loaded])
-        monkeypatch.setattr(kernel_libraries, "processor_level", lambda: level)
+        monkeypatch.setattr(processor_libraries, "numpy_blas", lambda: [loaded])
+        monkeypatch.setattr(processor_libraries, "processor_level", lambda: level)
 
     return pretend
 
@@ -65,3 +72,13 @@ def test_numpy_has_a_library_here() -> None:
 
 def test_names_of_cores_are_compared_without_case() -> None:
     assert core_level("Sapphirerapids") == core_level("SapphireRapids") == "AVX-512"
+
+
+def test_numba_is_found_or_its_absence_has_a_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processor_libraries, "loop_compiler", lambda: None)
+    found = loop_library()
+    assert found.version is None
+    assert found.remedy == "pip install '.[search]' in Tofu's folder"
+    monkeypatch.setattr(processor_libraries, "loop_compiler", object)
+    monkeypatch.setattr(processor_libraries.metadata, "version", lambda name: f"{name} 1")
+    assert loop_library() == ProcessorLibrary("numba", "numba 1", "loops of searches and of the simulator")
