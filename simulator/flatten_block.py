@@ -90,25 +90,19 @@ def flattened(
     """Return instructions in the order of the clock, in integers, and their notes."""
     count = len(made)
     last = 0
-    for tick, _, _, _, _ in made:
-        last = max(last, tick)
-    _, by_worker = _grouped([each[1] for each in made], len(computing))
-    _, by_tick = _grouped([made[each][0] for each in by_worker], last + 1)
+    for instruction in made:
+        last = max(last, instruction[0])
+    by_worker = _grouped([one[1] for one in made], len(computing))[1]
+    by_tick = _grouped([made[own][0] for own in by_worker], last + 1)[1]
     order, rank = zeros(count), zeros(count)
     for place in range(count):
         order[place] = by_worker[by_tick[place]]
         rank[order[place]] = place
-    words = [0 for _ in range(USES + 2 * len(held))]
-    notes = [0 for _ in range(NOTES + 1)]
+    words, notes = [0] * (USES + 2 * len(held)), [0] * (NOTES + 1)
     words[COUNT] = count
     begins, finishes, leg_firsts = zeros(count), zeros(count), zeros(count + 1)
-    times, ways, owners = [0], [0], [0]
-    times.pop()
-    ways.pop()
-    owners.pop()
-    senders, nbytes = [0], [0]
-    senders.pop()
-    nbytes.pop()
+    times, ways, owners = [0] * 0, [0] * 0, [0] * 0
+    senders, nbytes = [0] * 0, [0] * 0
     notes[WORKERS] = len(notes)
     for each in order:
         notes.append(made[each][1])
@@ -118,7 +112,8 @@ def flattened(
     notes[TIME_SOURCES] = len(notes)
     words[RUNNER] = len(words)
     for place in range(count):
-        _, worker, moved, part, _ = made[order[place]]
+        instruction = made[order[place]]
+        worker, moved, part = instruction[1], instruction[2], instruction[3]
         if moved == _NONE:
             words.append(runners[worker * _LANES + _COMPUTE])
             notes.append(memory[spent_sources + part])
@@ -156,11 +151,11 @@ def flattened(
     words[LEG_OWNER] = len(words)
     words.extend(owners)
     # The needs of jobs, in both directions.
-    firsts, listed = _grouped([rank[each[0]] for each in needs], count)
+    firsts, listed = _grouped([rank[need[0]] for need in needs], count)
     _put_firsts(words, NEED_FIRSTS, firsts, 0, count, 1)
     for place in listed:
         words.append(rank[needs[place][1]])
-    follow_firsts, followers = _grouped([rank[needs[place][1]] for place in listed], count)
+    follow_firsts, followers = _grouped([rank[needs[at][1]] for at in listed], count)
     _put_firsts(words, FOLLOW_FIRSTS, follow_firsts, 0, count, 1)
     for place in followers:
         words.append(rank[needs[listed[place]][0]])
@@ -168,25 +163,25 @@ def flattened(
     holdings = zeros(len(held) + 1)
     for slot in range(len(held)):
         holdings[slot + 1] = holdings[slot] + held[slot]
-    firsts, listed = _grouped([rank[each[0]] for each in reads], count)
+    firsts, listed = _grouped([rank[read[0]] for read in reads], count)
     _put_firsts(words, READ_FIRSTS, firsts, 0, count, 2)
     for place in listed:
         words.append(reads[place][1])
         words.append(reads[place][2])
     read_firsts, readers = _grouped(
-        [holdings[reads[place][1]] + reads[place][2] for place in listed], holdings[len(held)]
+        [holdings[reads[at][1]] + reads[at][2] for at in listed], holdings[len(held)]
     )
     for slot in range(len(held)):
         begin, end = holdings[slot], holdings[slot + 1]
         _put_firsts(words, USES + 2 * slot, read_firsts, begin, end, 1)
         for place in range(read_firsts[begin], read_firsts[end]):
             words.append(rank[reads[listed[readers[place]]][0]])
-    firsts, listed = _grouped([rank[each[0]] for each in writes], count)
+    firsts, listed = _grouped([rank[write[0]] for write in writes], count)
     _put_firsts(words, WRITE_FIRSTS, firsts, 0, count, 2)
     for place in listed:
         words.append(writes[place][1])
         words.append(writes[place][2])
-    writers = [_NONE for _ in range(holdings[len(held)])]
+    writers = [_NONE] * holdings[len(held)]
     for each, slot, number in writes:
         writers[holdings[slot] + number] = rank[each]
     for slot in range(others, len(held)):
@@ -195,8 +190,7 @@ def flattened(
     # The order of each runner.
     before, after = zeros(count), zeros(count)
     final = zeros(len(runners))
-    ends = [(0, 0)]  # a runner and its first instruction
-    ends.pop()
+    ends = [(0, 0)] * 0  # a runner and its first instruction
     for place in range(count):
         runner = words[words[RUNNER] + place]
         before[place], after[place] = final[runner] - 1, _NONE

@@ -154,14 +154,14 @@ def _run(
     `by_priority` has the jobs in the order of their priority, and `place` the place of each one there.
     """
     lanes, of_lane, count = queues.lanes, queues.of_lane, len(missing)
-    waiting = [[0 for _ in range(0)] for _ in range(len(lanes.firsts) - 1)]
+    waiting = [[0] * 0 for _ in range(len(lanes.firsts) - 1)]
     head = zeros(len(lanes.firsts) - 1)  # the place of the first job that waits in each queue
     for queue in range(len(head)):
         head[queue] = count
     busy = zeros(len(of_lane.firsts) - 1)
-    able = [(0, 0, 0) for _ in range(0)]
-    running = [(0, 0) for _ in range(0)]
-    ready = [job for job in range(count) if not missing[job]]
+    able = [(0, 0, 0)] * 0
+    running = [(0, 0)] * 0
+    ready = [first for first in range(count) if not missing[first]]
     now = 0
     while True:
         for job in ready:
@@ -171,7 +171,8 @@ def _run(
             if _idle(lanes, busy, queue):
                 heappush(able, (head[queue], queue, -1))
         while able:
-            _, queue, freed = heappop(able)
+            first_able = heappop(able)
+            queue, freed = first_able[1], first_able[2]
             while waiting[queue] and _idle(lanes, busy, queue):
                 job = by_priority[heappop(waiting[queue])]
                 head[queue] = waiting[queue][0] if waiting[queue] else count
@@ -187,7 +188,7 @@ def _run(
             return
         now = running[0][0]
         ready.clear()
-        ended = [0 for _ in range(0)]
+        ended = [0] * 0
         while running and running[0][0] == now:
             ended.append(heappop(running)[1])
             queue = queues.of_job[ended[-1]]

@@ -59,7 +59,7 @@ def _sets(placed: MovablePlacement, worker: int, tick: int) -> list[tuple[int, i
     Number `2 v` is value `v` and readers from the tick on, and `2 v + 1` is the value and readers up to it.
     The last number is the node of the tick.
     """
-    found = [(0, 0) for _ in range(0)]
+    found = [(0, 0)] * 0
     maker, worker_of, stay_firsts = placed.maker, placed.worker, placed.stay_firsts
     stay_counts, stay_worker = placed.stay_counts, placed.stay_worker  # a loop reads a field at a price
     for value in range(len(maker)):
@@ -97,7 +97,7 @@ def _join(placed: MovablePlacement, nodes: list[int], node: int) -> None:
 @compiled
 def _nodes_of(placed: MovablePlacement, number: int, worker: int, tick: int, moved: Numbers) -> list[int]:
     """Return the nodes of a set; none if they are more than `MOST_NODES` or one has moved too often."""
-    nodes = [0 for _ in range(0)]
+    nodes = [0] * 0
     if number == 2 * len(placed.maker):
         _join(placed, nodes, placed.order[tick])
     else:
@@ -232,13 +232,14 @@ def relieve(placed: MovablePlacement, limits: Numbers, moved: Numbers, worker: i
     sets = _sets(placed, worker, tick)
     count = 0
     while len(sets) and _exceeds(placed, limits, worker, tick):
-        queue = [(0.0, 0, 0) for _ in range(0)]
+        queue = [(0.0, 0, 0)] * 0
         for _ in range(min(BATCH, len(sets))):
             known = _best(placed, limits, moved, worker, tick, heappop(sets)[1], freedom)
             if known[2] >= 0:
                 heappush(queue, known)
         while len(queue) and _exceeds(placed, limits, worker, tick):
-            _, number, target = heappop(queue)
+            first = heappop(queue)
+            number, target = first[1], first[2]
             nodes = _nodes_of(placed, number, worker, tick, moved)
             if len(nodes) == 0:
                 continue
