@@ -15,6 +15,7 @@ from ..partitioner.layouts.order import in_order
 from ..partitioner.lowering.computed_load import UNEVEN, ComputedLoad
 from ..partitioner.plans.plan_record import TransferSeconds
 from ..programs.memory import MemoryFigures
+from ..support import compiled
 from ..support.wording import counted
 from .console import wide_console
 from .copies import copies_table
@@ -23,7 +24,8 @@ from .tables import table
 from .units import format_bytes, format_seconds
 
 LARGEST = 10
-
+LONG_SECONDS = 20.0
+"""How long a search takes at least for which compiled loops are recommended."""
 
 _MERGED = {
     True: "operations that do the same to several tensors are one",
@@ -86,6 +88,12 @@ def show(graph: Graph, plan: Plan, facts: dict[str, Any], memory: MemoryFigures)
     for line in _unproven(plan):
         console.print(line, soft_wrap=True)
     console.print(_proof(plan), soft_wrap=True)
+    if not compiled.COMPILED and (plan.search_seconds or 0.0) >= LONG_SECONDS:
+        console.print(
+            f"compiled loops make long searches several times faster: {compiled.REMEDY}",
+            soft_wrap=True,
+            markup=False,
+        )
 
 
 def _proof(plan: Plan) -> str:

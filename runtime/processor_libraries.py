@@ -20,7 +20,7 @@ from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 from ..operators.kernels.onednn.library import Absent, Library, find
 from ..operators.native import compiler
 from ..operators.native.asked import is_asked
-from ..support.compiled import COMPILED
+from ..support.compiled import COMPILED, REMEDY
 from ..support.compiled import compiler as loop_compiler
 
 LEVELS = ("SSE", "AVX", "AVX2", "AVX-512")
@@ -124,7 +124,7 @@ def loop_library() -> ProcessorLibrary:
         return ProcessorLibrary(LOOPS, metadata.version(LOOPS), "loops of searches and of the simulator")
     reason = "refuses this version of Python or NumPy" if COMPILED else "is not installed"
     problem = f"it {reason}, so long searches take several times as long"
-    return ProcessorLibrary(LOOPS, None, "", problem, "pip install '.[search]' in Tofu's folder")
+    return ProcessorLibrary(LOOPS, None, "", problem, REMEDY)
 
 
 def numpy_blas() -> list[dict[str, object]]:

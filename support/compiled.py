@@ -23,6 +23,9 @@ R = TypeVar("R")
 COMPILED: bool = find_spec("numba") is not None
 """Whether loops may be compiled. If so, they take arrays. `compiler` says whether they can be."""
 
+REMEDY = "pip install '.[search]' in Tofu's folder"
+"""The remedy if loops cannot be compiled."""
+
 PATIENCE_SECONDS = 0.3
 """A loop that has run for so long in plain Python is compiled."""
 

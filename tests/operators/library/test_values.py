@@ -23,7 +23,7 @@ UNARY = {
     "degrees": np.degrees,
     "exp": np.exp,
     "expm1": np.expm1,
-    "fix": np.fix,
+    "fix": np.trunc,
     "floor": np.floor,
     "gamma": np.vectorize(math.gamma),
     "gammaln": np.vectorize(math.lgamma),
