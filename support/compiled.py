@@ -17,6 +17,8 @@ from typing import Any, Generic, ParamSpec, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from .kept_loops import kept
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -99,10 +101,8 @@ def machine_code(loop: Callable[P, R]) -> Callable[P, R]:
     compile_ = compiler()
     if compile_ is None:
         return loop
-    try:
-        found: Callable[P, R] = compile_(cache=True, no_cfunc_wrapper=True)(loop)
-    except RuntimeError:  # no folder to keep it in
-        found = compile_(no_cfunc_wrapper=True)(loop)
+    with kept(loop) as has_folder:
+        found: Callable[P, R] = compile_(cache=has_folder, no_cfunc_wrapper=True)(loop)
     return found
 
 

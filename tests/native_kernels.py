@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tofu.operators.native import asked, built_libraries
+from tofu.operators.native import asked
 from tofu.operators.native.compiler import Compiler, NoCompiler, find
+from tofu.support import cache_folder
 
 
 @pytest.fixture(scope="session")
@@ -28,6 +29,6 @@ def kept_kernels(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def native(compiler: Compiler, kept_kernels: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Ask for kernels in C."""
-    monkeypatch.setenv(built_libraries.FOLDER_VARIABLE, str(kept_kernels))
+    monkeypatch.setenv(cache_folder.FOLDER_VARIABLE, str(kept_kernels))
     with asked.asking():
         yield

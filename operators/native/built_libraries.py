@@ -19,19 +19,17 @@ from typing import Any
 
 from ...errors import ExecutionError
 from ...support.atomic_files import Files
+from ...support.cache_folder import FOLDER_VARIABLE, cache_folder
 from .compiler import Compiler
 
 DIGEST_BYTES = 32
-FOLDER_VARIABLE = "XDG_CACHE_HOME"
 LIBRARY_BYTES = 1 << 26
 """The most bytes that a file is read of."""
 
 
-def cache_folder() -> Path:
+def kernels_folder() -> Path:
     """Return the folder of the libraries, which may not exist yet."""
-    given = os.environ.get(FOLDER_VARIABLE, "")
-    base = Path(given) if given else Path.home() / ".cache"
-    return base / "tofu" / "kernels"
+    return cache_folder("kernels")
 
 
 def loaded(source: str, compiler: Compiler) -> Any:
@@ -39,7 +37,7 @@ def loaded(source: str, compiler: Compiler) -> Any:
 
     Raises ExecutionError if it cannot be built, or if another user could change it.
     """
-    return _loaded(source, compiler, cache_folder())
+    return _loaded(source, compiler, kernels_folder())
 
 
 @cache

@@ -20,7 +20,7 @@ from ...errors import ExecutionError
 from ..derive.steps.layout import address_of
 from ..kernels.c_run import CCall, CRun, Words
 from ..kernels.kernel import Run
-from .built_libraries import cache_folder, function_in, loaded
+from .built_libraries import function_in, kernels_folder, loaded
 from .compiler import required
 
 Step = Callable[[], None]
@@ -54,7 +54,7 @@ def call_list(calls: Sequence[tuple[int, CCall]], running: int, stopping: int) -
     """
     words, given = _written(calls), np.zeros(1, LIST)
     given[0] = (address_of(words), len(calls), running, stopping, 0)
-    function, address = _function(cache_folder()), c_void_p(address_of(given))
+    function, address = _function(kernels_folder()), c_void_p(address_of(given))
 
     def run(kept: object = (words, calls)) -> None:
         done = function(address)

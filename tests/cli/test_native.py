@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from tofu.operators.native import asked, built_libraries, compiler, generated
+from tofu.operators.native import asked, compiler, generated
 from tofu.operators.native.asked import VARIABLE
 from tofu.operators.native.compiler import NoCompiler
 from tofu.operators.native.generated import GENERATED
 from tofu.runtime.processor_libraries import COMPILER, library_names
+from tofu.support import cache_folder
 
 Tofu = Callable[..., Result]
 
@@ -31,7 +32,7 @@ def compiled(kept_kernels: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = compiler.find()
     if isinstance(found, NoCompiler):
         pytest.skip(f"no C compiler: {found.reason}")
-    monkeypatch.setenv(built_libraries.FOLDER_VARIABLE, str(kept_kernels))
+    monkeypatch.setenv(cache_folder.FOLDER_VARIABLE, str(kept_kernels))
 
 
 @pytest.mark.usefixtures("compiled")

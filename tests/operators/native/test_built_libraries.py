@@ -15,8 +15,9 @@ import pytest
 
 from tofu.errors import ExecutionError
 from tofu.operators.native import built_libraries
-from tofu.operators.native.built_libraries import cache_folder, function_in, loaded, own_folder
+from tofu.operators.native.built_libraries import function_in, kernels_folder, loaded, own_folder
 from tofu.operators.native.compiler import Compiler
+from tofu.support import cache_folder
 
 SOURCE = 'extern "C" __attribute__((visibility("default"))) int answer() {{ return {}; }}\n'
 
@@ -24,9 +25,9 @@ SOURCE = 'extern "C" __attribute__((visibility("default"))) int answer() {{ retu
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of the libraries, which is empty; nothing is remembered from other tests."""
-    monkeypatch.setenv(built_libraries.FOLDER_VARIABLE, str(tmp_path))
+    monkeypatch.setenv(cache_folder.FOLDER_VARIABLE, str(tmp_path))
     built_libraries._loaded.cache_clear()
-    return cache_folder()
+    return kernels_folder()
 
 
 def answer(number: int, compiler: Compiler) -> int:
