@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from functools import partial
+from functools import cache, partial
 from itertools import pairwise
 
 import pytest
@@ -30,18 +30,36 @@ def fitting(graph, workers, limit, method):
     return find_plan_within(graph, workers, SearchSettings(method, keep=False), limit, needs)
 
 
+@cache
+def perceptron():
+    return tofu.models.get("mlp").training_graph("adam")
+
+
+@cache
+def spaces(method):
+    """The plans that may and that may not replicate what can be split."""
+    return [
+        partition(perceptron(), 8, method, replicate=replicate, keep=False) for replicate in (True, False)
+    ]
+
+
+@cache
+def fitting_between(method, part):
+    """A limit, so many quarters of the way between the peaks of both spaces, and what fits it."""
+    graph = perceptron()
+    most, least = (peak_bytes(graph, plan) for plan in spaces(method))
+    assert least < most
+    limit = least + (most - least) * part // 4
+    return limit, fitting(graph, 8, limit, method)
+
+
 @pytest.mark.parametrize("method", ["recursive", "refine", "exact"])
 def test_limits_between_the_spaces_are_met(method):
-    graph = tofu.models.get("mlp").training_graph("adam")
-    free, split = (
-        partition(graph, 8, method, replicate=replicate, keep=False) for replicate in (True, False)
-    )
-    most, least = peak_bytes(graph, free), peak_bytes(graph, split)
-    assert least < most
+    graph = perceptron()
+    free, split = spaces(method)
     costs = []
     for part in (0, 2, 4):
-        limit = least + (most - least) * part // 4
-        found = fitting(graph, 8, limit, method)
+        limit, found = fitting_between(method, part)
         assert found.peak_bytes == peak_bytes(graph, found.plan) <= limit
         assert free.lower_bound_bytes <= found.plan.lower_bound_bytes <= found.plan.cost_bytes
         assert found.plan.space.memory_bytes == (limit if part < 4 else None)
@@ -72,14 +90,10 @@ def test_bounds_hold_for_every_plan_that_fits(data, draw_graph):
 
 
 def test_the_bound_of_exact_rises_if_memory_is_short():
-    graph = tofu.models.get("mlp").training_graph("adam")
-    free, split = (
-        partition(graph, 8, "exact", replicate=replicate, keep=False) for replicate in (True, False)
-    )
-    least, most = peak_bytes(graph, split), peak_bytes(graph, free)
+    free, split = spaces("exact")
     bounds = []
     for part in (0, 2):
-        found = fitting(graph, 8, least + (most - least) * part // 4, "exact")
+        _, found = fitting_between("exact", part)
         bounds.append(found.plan.lower_bound_bytes)
         assert bounds[-1] <= found.cost <= split.cost_bytes
     assert free.cost_bytes < bounds[-1]
