@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
 from hypothesis import strategies as st
 
@@ -33,6 +35,9 @@ TWO_MATRICES = (ADD, MULTIPLY)
 MATRIX_TO_VECTORS = (COLUMN_SUM, ROW_MAX, MOMENTS, TOTAL)
 
 
+parsed = cache(tdl.parse)
+
+
 class Toy:
     """A graph in the making; tensors are referred to by number."""
 
@@ -46,7 +51,7 @@ class Toy:
         return index
 
     def apply(self, text, *inputs, tie=None, aliases=None):
-        description = tdl.parse(text)
+        description = parsed(text)
         shapes = {n: self.tensors[i].shape for n, i in zip(description.tensor_names, inputs, strict=True)}
         bound = analyze(description).bind(shapes)
         dtype = self.tensors[inputs[0]].dtype

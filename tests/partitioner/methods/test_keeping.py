@@ -27,7 +27,8 @@ models = pytest.mark.parametrize(
     ("model", "options"),
     [
         ("mlp", {"batch": 16}),
-        ("gpt-2-16", {"batch": 4, "steps": 8, "vocabulary": 64}),
+        ("gpt-1-16", {"batch": 4, "steps": 8, "vocabulary": 64}),
+        pytest.param("gpt-2-16", {"batch": 4, "steps": 8, "vocabulary": 64}, marks=pytest.mark.slow),
         pytest.param("transformer-2-16", {"batch": 4, "steps": 8, "vocabulary": 64}, marks=pytest.mark.slow),
     ],
 )

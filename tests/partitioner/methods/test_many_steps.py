@@ -40,8 +40,10 @@ def test_small_tables_leave_no_large_gap(toy, texts, seed, space, monkeypatch):
     assert best.cost.value <= found.cost.value <= found.lower_bound.value + small
 
 
-@pytest.mark.parametrize("model", ["mlp", "lenet"])
-@pytest.mark.parametrize("keep", [False, True])
+@pytest.mark.parametrize(
+    ("keep", "model"),
+    [(False, "mlp"), pytest.param(False, "lenet", marks=pytest.mark.slow), (True, "mlp"), (True, "lenet")],
+)
 def test_sixteen_workers_have_a_close_bound(model, keep, monkeypatch):
     graph = tofu.models.get(model).training_graph()
     monkeypatch.setattr(exact_module, "JOINT_ENTRIES", 0)
