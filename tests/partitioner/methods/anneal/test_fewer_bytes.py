@@ -93,7 +93,7 @@ def test_the_plan_of_fewest_bytes_in_the_allowed_time_is_returned(monkeypatch: p
     starts = search._Annealing._starts
 
     def noted(self: Any) -> list[Timed]:
-        seen[:] = starts(self)
+        seen[:] = seen or starts(self)  # the same, however much slower plans may be
         return seen
 
     monkeypatch.setattr(search._Annealing, "_starts", noted)
