@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ MODELS: dict[str, dict[str, Any]] = {
 }
 
 
+@cache
 def network(name: str) -> Any:
     return tofu.models.get(name, **MODELS[name]).training_graph()
 
@@ -156,9 +158,13 @@ def in_terms(draw: random.Random, extents: dict[Label, int], terms: int, workers
     return Spread(((Partial(), terms), inner), tuple(draw.randrange(workers) for _ in range(count)))
 
 
+searched = cache(tofu.partition)
+"""The plan that a random plan of the same workers is made from, once for each graph."""
+
+
 def random_plan(graph: Any, workers: int, seed: int) -> Plan:
     draw = random.Random(seed)
-    plan = tofu.partition(graph, workers)
+    plan = searched(graph, workers)
 
     def form(extents: dict[Label, int], splittable: Callable[[Any], bool]) -> Form:
         usable = {label: extent for label, extent in extents.items() if splittable(label)}
