@@ -40,7 +40,8 @@ class Subject:
     def __init__(self, graph, plan):
         self.graph = graph
         self.plan = plan
-        self.document = json.loads(encode_plan(plan))
+        self.file = encode_plan(plan)
+        self.document = json.loads(self.file)
         self.program = lower(graph, plan)
         memory = plan_memory(self.program)
         self.offsets = [list(offsets) for offsets in memory.offsets]
@@ -50,9 +51,10 @@ class Subject:
     def fresh(self):
         """The same once more, for a family to change."""
         found = copy.copy(self)
-        found.document, found.offsets, found.arenas, found.waits = copy.deepcopy(
-            (self.document, self.offsets, self.arenas, self.waits)
-        )
+        found.document = json.loads(self.file)
+        found.offsets = [list(offsets) for offsets in self.offsets]
+        found.arenas = list(self.arenas)
+        found.waits = [[list(waits) for waits in listed] for listed in self.waits]
         return found
 
     def check_plan(self):
