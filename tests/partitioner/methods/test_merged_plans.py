@@ -93,11 +93,12 @@ def test_simulated_plans_cost_the_time_of_an_iteration(
 
 
 @pytest.mark.parametrize("method", ["wu-2016", "one-weird-trick", "data-parallel", "flexflow", "anneal"])
-def test_methods_make_plans_of_merged_graphs(method: str) -> None:
-    graph = tofu.models.get("lstm", batch=32, steps=4, hidden=32).training_graph()
+def test_methods_make_plans_of_merged_graphs(graph: Graph, method: str) -> None:
     changed = merged(graph)
-    drawn = {"machine": "p100-node", "proposals": 5} if method in ("flexflow", "anneal") else {}
-    tofu.partition(changed, 4, method, **drawn).verify(changed)
+    workers, drawn = 4, {}
+    if method in ("flexflow", "anneal"):
+        workers, drawn = 2, {"machine": "p100-node", "proposals": 5}
+    tofu.partition(changed, workers, method, **drawn).verify(changed)
 
 
 def test_modules_train_merged_graphs() -> None:

@@ -69,7 +69,7 @@ def test_larger_spaces_have_better_plans_of_a_model():
 
 
 def test_copies_of_activations_make_no_plan_worse():
-    graph = tofu.models.get("resnet-18", batch=8).training_graph()
+    graph = tofu.models.get("wresnet-10-1", batch=8, image=(3, 16, 16)).training_graph()
     kept, wider = (
         planned(graph, 4, "refine", dataclasses.replace(COPYING, activations=wide)) for wide in (False, True)
     )

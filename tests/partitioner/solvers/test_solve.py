@@ -92,31 +92,36 @@ def test_costs_too_large_to_be_added_in_floats_are_bounded(monkeypatch):
     assert found.too_wide == 3**8
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def graph():
     return tofu.models.get("alexnet", batch=8).training_graph()
 
 
+def widen(patch):
+    """Make every problem that is not a tree too wide, and do little about it."""
+    patch.setattr(elimination, "TABLE_LIMIT", 8)
+    for name in ("STEP_EFFORT", "NO_PROOF"):
+        patch.setattr(recursive, name, LITTLE)
+    patch.setattr(lower_bound, "STEP_EFFORT", LITTLE)
+
+
 @pytest.fixture
 def wide(monkeypatch):
-    """Every problem that is not a tree is too wide, and little is done about it."""
-    monkeypatch.setattr(elimination, "TABLE_LIMIT", 8)
-    for name in ("STEP_EFFORT", "NO_PROOF"):
-        monkeypatch.setattr(recursive, name, LITTLE)
-    monkeypatch.setattr(lower_bound, "STEP_EFFORT", LITTLE)
+    widen(monkeypatch)
 
 
-@pytest.fixture(params=[False, True], ids=["split", "kept"])
-def unproven(graph, wide, request):
+@pytest.fixture(scope="module", params=[False, True], ids=["split", "kept"])
+def unproven(graph, request):
     """A plan with steps that are not proven; one that keeps what is made has no bytes of its steps."""
-    plan = partition(graph, 8, keep=request.param)
+    with pytest.MonkeyPatch.context() as patch:
+        widen(patch)
+        plan = partition(graph, 8, keep=request.param)
     assert plan.unproven
     assert plan.in_steps != request.param
     return plan
 
 
-def test_steps_that_are_too_wide_are_recorded(graph, unproven, monkeypatch):
-    monkeypatch.undo()
+def test_steps_that_are_too_wide_are_recorded(graph, unproven):
     exactly = partition(graph, 8, keep=not unproven.in_steps)
     assert not exactly.unproven
     first = unproven.unproven[0]
@@ -130,10 +135,10 @@ def test_steps_that_are_too_wide_are_recorded(graph, unproven, monkeypatch):
 
 @pytest.mark.parametrize("method", ["recursive", "refine", "exact", "icml18", "all-row", "equal-chop"])
 def test_every_method_makes_a_plan_that_holds(graph, wide, method):
-    plan = partition(graph, 8, method=method)
+    plan = partition(graph, 4, method=method)
     plan.verify(graph)
     verify(graph, plan)
-    assert plan == partition(graph, 8, method=method)
+    assert plan == partition(graph, 4, method=method)
 
 
 def test_all_steps_as_one_may_be_too_wide(graph, monkeypatch, tmp_path):

@@ -26,7 +26,7 @@ def test_operations_are_whole_and_take_the_simulated_time(model: str, workers: i
 
 def test_memory_holds_or_is_refused() -> None:
     """From the least limit that is kept on, every larger one is kept, with arenas below it."""
-    graph = tofu.models.get("lstm", batch=64, steps=6, hidden=64).training_graph()
+    graph = tofu.models.get("lenet", batch=64).training_graph()
     alone = tofu.partitioner.peak_bytes(graph, tofu.partition(graph, 1))
     kept: list[bool] = []
     refused: list[str] = []
