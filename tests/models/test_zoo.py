@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from functools import cache
 from math import prod
 
 import pytest
 
 from tofu import GraphError, models
 from tofu.dataflow.validate import validate
+from tofu.models.model import Model
 
 GIB = 2**30
 WIDE_RESNETS = {
@@ -21,17 +23,22 @@ RNNS = {
 """Table 2 of the Tofu paper, GiB; RNN-8-6K, printed as 28.5, is left out: its neighbours imply 25.5."""
 
 
+@cache
+def of_one_sample(name: str) -> Model:
+    return models.get(name, batch=1)
+
+
 @pytest.mark.parametrize(("size", "gib"), WIDE_RESNETS.items())
 def test_wide_resnets_have_the_published_weights(size: tuple[int, int], gib: float) -> None:
     depth, width = size
-    model = models.get(f"wresnet-{depth}-{width}", batch=2)
+    model = of_one_sample(f"wresnet-{depth}-{width}")
     assert model.weight_state_bytes / GIB == pytest.approx(gib, rel=0.02)
 
 
 @pytest.mark.parametrize(("size", "gib"), RNNS.items())
 def test_rnns_have_the_published_weights(size: tuple[int, int], gib: float) -> None:
     layers, kilo = size
-    model = models.get(f"rnn-{layers}-{kilo}k", batch=2)
+    model = of_one_sample(f"rnn-{layers}-{kilo}k")
     assert model.weight_state_bytes / GIB == pytest.approx(gib, rel=0.05)
 
 
@@ -52,13 +59,13 @@ PUBLISHED = {
 
 @pytest.mark.parametrize(("name", "weights"), PUBLISHED.items())
 def test_published_parameter_counts(name: str, weights: int) -> None:
-    assert models.get(name, batch=1).weight_count == weights
+    assert of_one_sample(name).weight_count == weights
 
 
 @pytest.mark.parametrize(("name", "weights"), [("wresnet-16-4", 2_748_890), ("wresnet-28-10", 36_479_194)])
 def test_wide_residual_networks_on_small_images(name: str, weights: int) -> None:
     """As published, and a scale and an offset for each channel of the data."""
-    assert models.get(name, batch=1).weight_count == weights + 2 * 3
+    assert of_one_sample(name).weight_count == weights + 2 * 3
 
 
 @pytest.mark.parametrize(
@@ -76,7 +83,7 @@ def test_residual_networks_differ_from_the_published_as_their_form_does(depth: i
     units = 64 - outputs[-1]
     normalised = 3 + units + outputs[-1] - sum(projected)
     projection = 0 if bottleneck else 64 * 64
-    assert models.get(f"resnet-{depth}", batch=1).weight_count == published + 2 * normalised + projection
+    assert of_one_sample(f"resnet-{depth}").weight_count == published + 2 * normalised + projection
 
 
 OF_PARDNN = {
@@ -95,7 +102,7 @@ OF_PARDNN = {
 
 @pytest.mark.parametrize(("name", "parameters"), OF_PARDNN.items())
 def test_models_of_pardnn_have_about_the_published_parameters(name: str, parameters: float) -> None:
-    assert models.get(name, batch=1).weight_count / 1e9 == pytest.approx(parameters, rel=0.035)
+    assert of_one_sample(name).weight_count / 1e9 == pytest.approx(parameters, rel=0.035)
 
 
 def test_options_of_deep_models_are_sizes() -> None:
@@ -127,7 +134,7 @@ def test_sizes_that_do_not_fit_are_refused(name: str, options: dict[str, int], m
 
 def blocks(name: str, *prefixes: str) -> int:
     """The parameters of those layers alone."""
-    parameters = models.get(name, batch=1).parameters
+    parameters = of_one_sample(name).parameters
     return sum(prod(shape) for name, shape in parameters.items() if name.startswith(prefixes))
 
 
@@ -200,7 +207,7 @@ def test_the_same_name_gives_the_same_symbol() -> None:
 
 def test_every_listed_name_is_known() -> None:
     for name in models.names():
-        assert models.get(name, batch=1).name == name
+        assert of_one_sample(name).name == name
     assert "wresnet-152-10" in models.names()
     assert "rnn-10-8k" in models.names()
 

@@ -182,18 +182,19 @@ def test_a_kernel_that_cannot_be_prepared_is_named(toys: Any) -> None:
         Executor(partitioned)
 
 
+@pytest.mark.usefixtures("only_new_garbage")
 def test_threads_end_with_the_executor(toys: Any) -> None:
-    gc.collect()  # executors that other tests left behind
-    before = threading.active_count()
+    before = set(threading.enumerate())
     with Executor(ring(toys, 4), threads=4) as executor:
         executor.run()
-        assert threading.active_count() == before + 4
-    assert threading.active_count() == before
+        assert len(set(threading.enumerate()) - before) == 4
+    assert set(threading.enumerate()) <= before
     executor = Executor(ring(toys, 4), threads=4)
     executor.run()
+    assert len(set(threading.enumerate()) - before) == 4
     del executor
     gc.collect()
-    assert threading.active_count() == before
+    assert set(threading.enumerate()) <= before
     closed = Executor(ring(toys, 2))
     closed.close()
     closed.close()

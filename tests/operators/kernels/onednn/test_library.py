@@ -66,6 +66,7 @@ def test_a_status_that_is_not_success_is_an_error() -> None:
         check("dnnl_memory_create", library.UNIMPLEMENTED)
 
 
+@pytest.mark.usefixtures("only_new_garbage")
 def test_what_nobody_refers_to_is_destroyed(onednn: Library) -> None:
     """Each object once, and not before."""
     destroyed: list[Any] = []
