@@ -64,7 +64,7 @@ def test_page(tofu: Tofu) -> None:
         (["wresnets"], "did you mean 'wresnet'"),
         (["mlp", "--epochs", "0"], "0 is not in the range"),
         (["mlp", "--learning-rate", "-1"], "-1"),
-        (["mlp", "--batch", "100000"], ""),
+        (["mlp", "--batch", "100000", "--epochs", "1"], ""),
         (["mlp", "--workers", "two"], "'two' is not a valid integer."),
         (["mlp", "--epochs", "1.5"], "'1.5' is not a valid integer."),
         (["mlp", "--clip-norm", "inf"], "inf is not a finite number"),

@@ -107,6 +107,7 @@ def widen(patch):
 
 @pytest.fixture
 def wide(monkeypatch):
+    """Problems are too wide during a test."""
     widen(monkeypatch)
 
 
