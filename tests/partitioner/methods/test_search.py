@@ -73,8 +73,10 @@ for make in toys.GRAPHS.values():
 
 MODELS = """
 import sys, tofu
-for name, method in (("lenet", "recursive"), ("lenet", "refine"), ("gru", "recursive")):
-    graph = tofu.models.get(name, batch=8).training_graph()
+of_gru = tofu.models.get("gru", batch=8, steps=5)
+of_lenet = tofu.models.get("lenet", batch=8)
+for model, method in ((of_lenet, "recursive"), (of_lenet, "refine"), (of_gru, "recursive")):
+    graph = model.training_graph()
     tofu.partition(graph, 8, method=method).save(sys.argv[1])
     print(open(sys.argv[1], encoding="utf-8").read())
 """
