@@ -147,6 +147,20 @@ def test_a_decorated_function_whose_source_python_does_not_keep() -> None:
         tofu.op(names["typed"])
 
 
+def test_the_source_of_another_function_is_not_taken() -> None:
+    """From Python 3.13 on, the text of `python -c` is found for all that `exec` makes."""
+    names: dict[str, Any] = {}
+
+    def other(a: Any) -> Any:
+        return lambda i: a[i]
+
+    for line in (1, other.__code__.co_firstlineno):
+        text = "\n" * (line - 1) + "def typed(a):\n    return lambda i: a[i]"
+        exec(compile(text, __file__, "exec"), names)
+        with pytest.raises(DescriptionError, match=r"source of 'typed' is not available"):
+            tofu.op(names["typed"])
+
+
 def test_an_operator_whose_attributes_have_no_default_prints() -> None:
     text = "def f(a, *, n):\n    return lambda i: a[i] * n\n"
     assert str(tofu.parse(text)) == text

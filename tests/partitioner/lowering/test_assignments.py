@@ -47,7 +47,7 @@ def trained(program: PartitionedGraph, threads: int | None = None) -> tuple[Valu
 
 @cache
 def trained_alone(graph: Graph) -> Values:
-    """What one worker learns."""
+    """The values that one worker learns."""
     return trained(tofu.lower(graph, tofu.partition(graph, 1)))[0]
 
 

@@ -45,7 +45,7 @@ def spaces(method):
 
 @cache
 def fitting_between(method, part):
-    """A limit, so many quarters of the way between the peaks of both spaces, and what fits it."""
+    """A limit, `part` quarters of the way between the peaks of both spaces, and what fits it."""
     graph = perceptron()
     most, least = (peak_bytes(graph, plan) for plan in spaces(method))
     assert least < most
