@@ -43,6 +43,23 @@ def test_a_closed_pipe_ends_without_a_traceback(argument: str, variables: dict[s
     assert said == ""
 
 
+def test_what_the_encoding_of_the_output_lacks_is_replaced() -> None:
+    command = (sys.executable, "-m", "tofu", "plan", "mlp", "-w", "2")
+    texts = [
+        subprocess.run(
+            command,
+            env={**os.environ, "PYTHONIOENCODING": encoding},
+            capture_output=True,
+            check=True,
+            encoding="utf-8",
+        ).stdout
+        for encoding in ("utf-8", "ascii")
+    ]
+    assert "█" in texts[0]
+    assert texts[1].isascii()
+    assert "?" in texts[1]
+
+
 @pytest.mark.parametrize("command", [("models",), ("models", "--json")])
 def test_a_closed_standard_output_is_not_written_to(command: tuple[str, ...]) -> None:
     script = f'exec "{sys.executable}" -m tofu {" ".join(command)} >&-'
