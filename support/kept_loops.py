@@ -20,6 +20,7 @@ from typing import Any
 from .cache_folder import cache_folder
 
 _one_at_a_time = RLock()
+"""Held while numba's folder is another one."""
 
 
 @contextmanager
@@ -63,12 +64,13 @@ def digest(loop: Callable[..., Any]) -> str:
 
 
 def _package(module: str) -> str:
+    """Return the package of a module."""
     return module.partition(".")[0]
 
 
 def _part(value: Any, package: str) -> Any:
     """Return a function or a tuple with names of the package; None if a value is neither."""
-    for name in ("source", "py_func"):
+    for name in ("source", "py_func"):  # of a `Loop`, and of what numba makes of a function
         value = getattr(value, name, value)
     is_part = isinstance(value, FunctionType) or (isinstance(value, type) and hasattr(value, "_fields"))
     return value if is_part and _package(value.__module__) == package else None
