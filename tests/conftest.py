@@ -62,7 +62,7 @@ def only_new_garbage() -> Iterator[None]:
     gc.unfreeze()
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def tofu() -> Callable[..., Result]:
     """`tofu("plan", "mlp")` runs the command in this process and gives its exit status and output."""
 

@@ -6,10 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from tofu import models
-from tofu.cli import main
 from tofu.partitioner import Plan
 from tofu.partitioner.methods.autodist.builders import BUILDERS
 from tofu.partitioner.methods.method import every_method
@@ -161,10 +160,10 @@ def test_what_cannot_be_written_is_refused_before_the_search(tofu: Tofu, tmp_pat
 
 
 @pytest.fixture(scope="module")
-def comparison() -> tuple[Result, Result]:
+def comparison(tofu: Tofu) -> tuple[Result, Result]:
     """A comparison as text, and as JSON."""
-    asked = ["plan", "mlp", "--workers", "4", "--compare"]
-    return CliRunner().invoke(main, asked), CliRunner().invoke(main, [*asked, "--json"])
+    asked = ("plan", "mlp", "--workers", "4", "--compare")
+    return tofu(*asked), tofu(*asked, "--json")
 
 
 def test_methods_are_compared_side_by_side(comparison: tuple[Result, Result]) -> None:
