@@ -6,7 +6,6 @@ import importlib
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from io import TextIOWrapper
 from signal import SIGTERM
 from typing import Any
 
@@ -66,7 +65,7 @@ class _Commands(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
-        _replace_what_cannot_be_encoded()
+        ending.replace_what_cannot_be_encoded()
         with _ends_with_one_message():
             return super().make_context(*args, **kwargs)
 
@@ -77,13 +76,6 @@ class _Commands(click.Group):
             if sys.__stdout__ is not None:  # it is None if the command began with it closed
                 sys.stdout.flush()
         return done
-
-
-def _replace_what_cannot_be_encoded() -> None:
-    """Let a question mark stand for each character that the encoding of an output lacks."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper) and stream.errors == "strict":
-            stream.reconfigure(errors="replace")
 
 
 @contextmanager

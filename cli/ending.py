@@ -1,9 +1,10 @@
-"""Exit statuses of commands, and the message that each prints."""
+"""Exit statuses of commands, the message that each prints, and outputs that cannot take all text."""
 
 from __future__ import annotations
 
 import os
 import sys
+from io import TextIOWrapper
 from typing import IO, Any, NoReturn
 
 import click
@@ -64,6 +65,13 @@ def of_file(error: OSError) -> Mistake:
     """Return the message for a file that the user named and that cannot be read or written."""
     place = f"{error.filename}: " if error.filename else ""
     return Mistake(f"{place}{error.strerror or error}")
+
+
+def replace_what_cannot_be_encoded() -> None:
+    """Let a question mark stand for each character that the encoding of an output lacks."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="replace")
 
 
 def discard_unwritable_output() -> None:

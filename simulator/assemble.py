@@ -67,14 +67,10 @@ def assemble(memory: Numbers, at: Numbers, runners: Numbers, computing: Numbers)
     homes = making + inputs - others
     # The instructions: when in the operation, the worker, the transfers or -1, which of their parts or which
     # task, and the version.
-    made = [(0, 0, 0, 0, 0)]
-    made.pop()
-    needs = [(0, 0)]  # an instruction, and one that it needs
-    needs.pop()
-    reads = [(0, 0, 0)]  # an instruction, a version and a holding
-    reads.pop()
-    writes = [(0, 0, 0)]
-    writes.pop()
+    made = [(0, 0, 0, 0, 0)] * 0
+    needs = [(0, 0)] * 0  # an instruction, and one that it needs
+    reads = [(0, 0, 0)] * 0  # an instruction, a version and a holding
+    writes = [(0, 0, 0)] * 0
     tick = 0
     for slot in range(others, inputs):
         moved, source = at[making + slot - others], memory[sources + slot]
@@ -91,12 +87,9 @@ def assemble(memory: Numbers, at: Numbers, runners: Numbers, computing: Numbers)
                 made.append((tick, entry(memory, moved, WORKER, number), moved, number, slot))
         tick += 1
     # What tasks lack is transferred once to each worker; `latest` and `earlier` list its transfers.
-    latest, earlier = zeros(len(computing)), [0]
-    earlier.pop()
-    used = [(0, 0, 0, 0)]  # a task, a place, a version and a holding
-    used.pop()
-    lacked = [(0, 0)]  # a task, and a transfer that it needs
-    lacked.pop()
+    latest, earlier = zeros(len(computing)), [0] * 0
+    used = [(0, 0, 0, 0)] * 0  # a task, a place, a version and a holding
+    lacked = [(0, 0)] * 0  # a task, and a transfer that it needs
     first_transfer = len(made)
     for task in range(count):
         worker = memory[workers + task]

@@ -132,12 +132,9 @@ def follow(
     Stop at a leg that ends after `limit`, and return when it ends.
     """
     words, at, ready, ends = placed.words, placed.at, clock.ready, clock.end
-    queue = [(0, 0)]
-    queue.pop()
-    begun = [0]
-    begun.pop()
-    done = [0]
-    done.pop()
+    queue = [(0, 0)] * 0
+    begun = [0] * 0
+    done = [0] * 0
     for operation in range(len(at)):
         base = placed.base[operation]
         for number in range(base, base + words[at[operation] + COUNT]):

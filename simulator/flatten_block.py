@@ -90,8 +90,8 @@ def flattened(
     """Return instructions in the order of the clock, in integers, and their notes."""
     count = len(made)
     last = 0
-    for instruction in made:
-        last = max(last, instruction[0])
+    for tick, _, _, _, _ in made:
+        last = max(last, tick)
     by_worker = _grouped([one[1] for one in made], len(computing))[1]
     by_tick = _grouped([made[own][0] for own in by_worker], last + 1)[1]
     order, rank = zeros(count), zeros(count)
@@ -112,8 +112,7 @@ def flattened(
     notes[TIME_SOURCES] = len(notes)
     words[RUNNER] = len(words)
     for place in range(count):
-        instruction = made[order[place]]
-        worker, moved, part = instruction[1], instruction[2], instruction[3]
+        _, worker, moved, part, _ = made[order[place]]
         if moved == _NONE:
             words.append(runners[worker * _LANES + _COMPUTE])
             notes.append(memory[spent_sources + part])

@@ -154,7 +154,7 @@ def _run(
     `by_priority` has the jobs in the order of their priority, and `place` the place of each one there.
     """
     lanes, of_lane, count = queues.lanes, queues.of_lane, len(missing)
-    waiting = [[0] * 0 for _ in range(len(lanes.firsts) - 1)]
+    waiting = [[0] * 0 for each in range(len(lanes.firsts) - 1)]
     head = zeros(len(lanes.firsts) - 1)  # the place of the first job that waits in each queue
     for queue in range(len(head)):
         head[queue] = count
@@ -171,8 +171,7 @@ def _run(
             if _idle(lanes, busy, queue):
                 heappush(able, (head[queue], queue, -1))
         while able:
-            first_able = heappop(able)
-            queue, freed = first_able[1], first_able[2]
+            _, queue, freed = heappop(able)
             while waiting[queue] and _idle(lanes, busy, queue):
                 job = by_priority[heappop(waiting[queue])]
                 head[queue] = waiting[queue][0] if waiting[queue] else count

@@ -17,7 +17,8 @@ from threading import RLock
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
-from .cache_folder import cache_folder
+from ..errors import ExecutionError
+from .cache_folder import cache_folder, own_folder
 
 _one_at_a_time = RLock()
 """Held while numba's folder is another one."""
@@ -27,20 +28,19 @@ _one_at_a_time = RLock()
 def kept(loop: Callable[..., Any]) -> Iterator[bool]:
     """Let numba keep a loop that is declared meanwhile in the loop's folder.
 
-    Yield whether there is such a folder.
+    Yield whether there is such a folder, to which only this user can write.
     """
     import numba
 
     config: Any = numba.config
+    name = digest(loop)
+    try:
+        folder = own_folder(cache_folder("loops") / name)
+    except (ExecutionError, RuntimeError):  # without a home, or others could change the code
+        yield False
+        return
     with _one_at_a_time:
-        given = config.CACHE_DIR
-        try:
-            folder = cache_folder("loops") / digest(loop)
-            folder.mkdir(parents=True, exist_ok=True)
-        except (OSError, RuntimeError):  # without a home, or without the right to write there
-            yield False
-            return
-        config.CACHE_DIR = str(folder)
+        given, config.CACHE_DIR = config.CACHE_DIR, str(folder)
         try:
             yield True
         finally:

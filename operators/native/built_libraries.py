@@ -19,7 +19,7 @@ from typing import Any
 
 from ...errors import ExecutionError
 from ...support.atomic_files import Files
-from ...support.cache_folder import FOLDER_VARIABLE, cache_folder
+from ...support.cache_folder import FOLDER_VARIABLE, cache_folder, own_folder
 from .compiler import Compiler
 
 DIGEST_BYTES = 32
@@ -60,37 +60,6 @@ def function_in(library: Any, name: str) -> Any:
         raise ExecutionError(
             f"the kernel {library._name} has no function {name}; remove the file and correct the compiler"
         ) from error
-
-
-def own_folder(folder: Path) -> Path:
-    """Return a folder that only this user can write to, with its real path; it is made if it is missing.
-
-    Raises ExecutionError if another user could write to it, or rename it or a folder that holds it.
-    """
-    try:
-        for place in reversed((folder, *folder.parents)):
-            if not place.exists():
-                place.mkdir(mode=0o700, exist_ok=True)
-        real = folder.resolve(strict=True)
-        for place in (real, *real.parents):
-            _check_own(place, place.stat(), real)
-    except (OSError, RuntimeError) as error:
-        raise ExecutionError(
-            f"kernels cannot be kept in {folder}: {error}; name a folder of your own in {FOLDER_VARIABLE}"
-        ) from error
-    return real
-
-
-def _check_own(place: Path, found: os.stat_result, folder: Path) -> None:
-    others = found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    kept = found.st_mode & stat.S_ISVTX and place != folder  # others cannot rename what is in it
-    owner = found.st_uid in ((os.getuid(),) if place == folder else (os.getuid(), 0))
-    if not owner or (others and not kept):
-        raise ExecutionError(
-            f"kernels are not loaded from {folder}, because other users can change {place} "
-            f"(owner {found.st_uid}, mode {stat.S_IMODE(found.st_mode):o}); name a folder of your own in "
-            f"{FOLDER_VARIABLE}, or take the rights away: chmod go-w {place}"
-        )
 
 
 def is_whole(path: Path, key: str) -> bool:

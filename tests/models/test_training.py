@@ -1,4 +1,4 @@
-"""Every family trains over eight workers as over one, or over four, in a size that takes seconds."""
+"""Every family trains over eight workers as over one, in a size that takes seconds."""
 
 from __future__ import annotations
 
@@ -14,9 +14,6 @@ from tofu.operators.kernels.kernel import Array
 
 BATCH = 8
 CLASSES = 8
-WORKERS = {"inception-v3": 4}
-"""By model, the number of workers if it is not eight."""
-
 IMAGES: dict[str, dict[str, Any]] = {
     "mlp": {"image": (1, 8, 8)},
     "lenet": {"image": (1, 28, 28)},
@@ -54,8 +51,7 @@ def classes(model: Model, *names: str) -> dict[str, Array]:
 def test_image_classifiers(name: str, assert_trains_alike: Callable[..., None]) -> None:
     model = models.get(name, batch=BATCH, classes=CLASSES, **IMAGES[name])
     graph = model.training_graph(dtype="float64")
-    data = {**numbers(model), **classes(model, "softmax_label")}
-    assert_trains_alike(graph, data, workers=WORKERS.get(name, 8))
+    assert_trains_alike(graph, {**numbers(model), **classes(model, "softmax_label")})
 
 
 @pytest.mark.parametrize("name", SEQUENCES)
@@ -70,4 +66,4 @@ def test_video_models(assert_trains_alike: Callable[..., None]) -> None:
     model = models.get("e3d", batch=BATCH, layers=2, hidden=4, kernel=3, patch=2, steps=2, image=(1, 4, 8))
     generator = np.random.default_rng(19)
     data = {name: generator.standard_normal(shape) for name, shape in model.shapes.items()}
-    assert_trains_alike(model.training_graph(dtype="float64"), data, workers=4)
+    assert_trains_alike(model.training_graph(dtype="float64"), data)

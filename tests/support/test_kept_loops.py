@@ -86,9 +86,16 @@ def test_loops_are_kept_until_something_changes_that_they_are_made_from(tmp_path
         assert called(tmp_path, cache) == (result, False)
 
 
-def test_without_a_folder_loops_are_compiled_in_each_process(tmp_path: Path) -> None:
+@pytest.mark.parametrize("others_may_write", [False, True])
+def test_without_an_own_folder_loops_are_compiled_in_each_process(
+    tmp_path: Path, others_may_write: bool
+) -> None:
     written(tmp_path, **FIRST)
-    occupied = tmp_path / "file"
-    occupied.write_text("", encoding="utf-8")
+    cache = tmp_path / "cache"
+    if others_may_write:
+        cache.mkdir()
+        cache.chmod(0o777)
+    else:
+        cache.write_text("", encoding="utf-8")
     for _ in range(2):
-        assert called(tmp_path, occupied) == (1345, False)
+        assert called(tmp_path, cache) == (1345, False)

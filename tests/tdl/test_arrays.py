@@ -101,7 +101,7 @@ def described(*outputs: ast.Lambda) -> ast.Description:
     return ast.Description("f", tuple(map(ast.TensorParameter, TENSORS)), (), (), (), outputs)
 
 
-@settings(max_examples=100)
+@settings(max_examples=150)
 @given(bodies(), st.sampled_from([1, 7, 2**21]), st.data())
 def test_whole_arrays_give_what_the_interpreter_gives(
     body: ast.Expression, block: int, data: st.DataObject

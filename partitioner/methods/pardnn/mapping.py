@@ -45,8 +45,7 @@ def map_near(net: Wires, known: Clusters, state: Board, order: Numbers, maximal:
         rounds += 1
     while rounds > 0 and len(turn) > 0:
         rounds -= 1
-        following = [0]
-        following.pop()
+        following = [0] * 0
         for place in turn:
             cluster = order[place]
             waiting[cluster] = 0

@@ -238,8 +238,7 @@ def relieve(placed: MovablePlacement, limits: Numbers, moved: Numbers, worker: i
             if known[2] >= 0:
                 heappush(queue, known)
         while len(queue) and _exceeds(placed, limits, worker, tick):
-            first = heappop(queue)
-            number, target = first[1], first[2]
+            _, number, target = heappop(queue)
             nodes = _nodes_of(placed, number, worker, tick, moved)
             if len(nodes) == 0:
                 continue

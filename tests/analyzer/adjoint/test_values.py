@@ -360,7 +360,7 @@ def reach(index: str, extents: tuple[int, int, int]) -> tuple[int, int]:
     return int(values.min()), int(values.max())
 
 
-@settings(max_examples=100)
+@settings(max_examples=150)
 @given(
     indices=st.lists(AFFINE, min_size=1, max_size=2),
     extents=st.tuples(st.integers(1, 5), st.integers(1, 4), st.integers(1, 3)),

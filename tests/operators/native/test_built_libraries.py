@@ -15,9 +15,10 @@ import pytest
 
 from tofu.errors import ExecutionError
 from tofu.operators.native import built_libraries
-from tofu.operators.native.built_libraries import function_in, kernels_folder, loaded, own_folder
+from tofu.operators.native.built_libraries import function_in, kernels_folder, loaded
 from tofu.operators.native.compiler import Compiler
 from tofu.support import cache_folder
+from tofu.support.cache_folder import own_folder
 
 SOURCE = 'extern "C" __attribute__((visibility("default"))) int answer() {{ return {}; }}\n'
 
@@ -232,5 +233,5 @@ def test_the_folder_is_made_for_this_user_alone(folder: Path) -> None:
 
 def test_a_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(ExecutionError, match=r"kernels cannot be kept in .*name a folder of your own"):
+    with pytest.raises(ExecutionError, match=r"code cannot be kept in .*name a folder of your own"):
         own_folder(tmp_path / "file" / "kernels")

@@ -68,8 +68,8 @@ def test_the_same_engine_maximises_in_another_semiring():
     assert solution.optimum == pytest.approx(best)
 
 
-def test_a_long_chain_takes_small_tables():
-    length = 20_000
+@pytest.mark.parametrize("length", [20_000, pytest.param(100_000, marks=pytest.mark.slow)])
+def test_a_long_chain_takes_small_tables(length):
     random = np.random.default_rng(0)
     tables = random.integers(0, 100, (length - 1, 3, 3))
     solution = eliminate([3] * length, [CostTable((i, i + 1), tables[i]) for i in range(length - 1)])
