@@ -5,7 +5,7 @@
                      message over a scope that has a table is multiplied with it
 
 The order depends on domains and scopes. Searches that differ in costs alone share it, such as those at
-several prices.
+several prices, and often the steps of one recursion.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ KNOWN_ORDERS = 16
 """The orders that are remembered."""
 
 KNOWN_VARIABLES = 20_000
-"""Orders of more variables are not remembered, since they would take too much memory."""
+"""Of the orders of more variables only the last is remembered, since they take much memory."""
 
 NO_PLACE = -1
 """The place of a message over no variable."""
@@ -68,8 +68,7 @@ def elimination_order(
 
     Raises WidthError if a table would have more than `table_limit` entries.
     """
-    known = len(domains) <= KNOWN_VARIABLES
-    return (_remembered if known else _Ordering.order)(domains, scopes, table_limit)
+    return (_remembered if len(domains) <= KNOWN_VARIABLES else _last)(domains, scopes, table_limit)
 
 
 class _Ordering:
@@ -171,3 +170,4 @@ def _steps(
 
 
 _remembered = lru_cache(KNOWN_ORDERS)(_Ordering.order)
+_last = lru_cache(1)(_Ordering.order)
