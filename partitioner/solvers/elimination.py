@@ -262,24 +262,29 @@ class _FactorGraph:
         arithmetic = self._arithmetic
         traced = arithmetic.semiring.trace is not None
         at = self._at = dict(enumerate(self._tables.values()))
+        constants: list[Table] = []
         for variable, places, parts, _, message in order.steps:
             if not places:
                 continue
             left, constant = arithmetic.eliminate([at[place] for place in places], parts)
-            if constant is not None:
-                self._constant = self._product(self._constant, constant)
             before = at.get(message)
             if traced:
+                if constant is not None:
+                    self._constant = self._product(self._constant, constant)
+                    self._taken_out[variable] = constant
                 left = arithmetic.bound(left, self._constant)
                 self._joined.setdefault(message, []).append(Joined(before, left, variable))
-                if constant is not None:
-                    self._taken_out[variable] = constant
+            elif constant is not None:
+                constants.append(constant)
             if message != NO_PLACE:
                 at[message] = left if before is None else arithmetic.multiply(before, left)
             elif traced:
                 at[message] = self._product(before, left)
             else:
-                self._constant = self._product(self._constant, left)
+                constants.append(left)
+        taken = arithmetic.product(constants)
+        if taken is not None:
+            self._constant = self._product(self._constant, taken)
         return order
 
     def _read_back(self, order: EliminationOrder) -> tuple[int, ...]:

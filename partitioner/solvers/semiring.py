@@ -13,6 +13,7 @@ Implemented in: `TableArithmetic.multiply`, `TableArithmetic.eliminate`.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -132,6 +133,20 @@ class TableArithmetic:
                 left, constant = self.semiring.part(left)
             found = self._eliminated[key] = self._one(left), constant
         return found
+
+    def product(self, tables: Sequence[Table]) -> Table | None:
+        """Return the product of tables of one shape, or None if there are none. Equal ones are counted."""
+        counts = Counter(map(id, tables))
+        factors = [self._power(table, counts.pop(id(table))) for table in tables if id(table) in counts]
+        return reduce(self.semiring.multiply, factors) if factors else None
+
+    def _power(self, table: Table, exponent: int) -> Table:
+        """Return the product of a table `exponent` times."""
+        if exponent == 1:
+            return table
+        root = self._power(table, exponent // 2)
+        square = self.semiring.multiply(root, root)
+        return self.semiring.multiply(square, table) if exponent % 2 else square
 
     def bound(self, message: Table, constant: Table | None) -> Table:
         """Drop parts of a message that are not wanted; without a bound, return it."""

@@ -45,6 +45,19 @@ def test_floats_keep_their_minimum():
     np.testing.assert_array_equal(left + constant, [0.5, 0.25])
 
 
+@given(st.lists(st.integers(0, 2), max_size=40))
+def test_a_product_counts_equal_tables(picked):
+    tables = [np.array([1, 5]), np.array([2, 3]), np.array([1, 2])]
+    factors = [tables[number] for number in picked]
+    found = TableArithmetic(SUM_PRODUCT).product(factors)
+    if not factors:
+        assert found is None
+        return
+    sums = TableArithmetic(MIN_PLUS).product(factors)
+    np.testing.assert_array_equal(sums, np.sum(factors, axis=0))
+    np.testing.assert_array_equal(found, np.multiply.reduce(factors, axis=0))
+
+
 def test_axes_are_picked_and_put_in_order():
     table = np.arange(24).reshape(2, 3, 4)
     found = TableArithmetic(MIN_PLUS).select(table, (None, 2, None), (1, 0))
