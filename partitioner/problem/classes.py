@@ -58,7 +58,9 @@ def build_problem(graph: Graph, objective: Objective | None = None, space: Space
     for op in graph.operations:
         first = representatives.setdefault(operation_class[op.index], op)
         for mine, its in zip(op.outputs, first.outputs, strict=True):
-            _join(leader, mine, same_uses.setdefault((its, uses[mine], mine in sums.tensors), mine))
+            other = same_uses.setdefault((its, uses[mine], mine in sums.tensors), mine)
+            if other != mine:
+                _join(leader, mine, other)
     numbers: dict[int, int] = {}
     tensor_class = tuple(
         numbers.setdefault(_leader(leader, tensor.index), len(numbers)) for tensor in graph.tensors
@@ -71,11 +73,6 @@ def build_problem(graph: Graph, objective: Objective | None = None, space: Space
     operators = tuple(op.bound for op in representatives.values())
     data = (number for t, number in zip(graph.tensors, tensor_class, strict=True) if t.role is Role.DATA)
     fed = frozenset(data) if space.feed == "batch" else frozenset[int]()
-    makers: dict[int, set[tuple[int, int]]] = {}
-    for op in graph.operations:
-        for output, made in enumerate(op.outputs):
-            makers.setdefault(tensor_class[made], set()).add((operation_class[op.index], output))
-    one_maker = (number for number, found in makers.items() if len(found) == 1)
     links = _links(graph, operation_class, tensor_class)
     copied = _copied(graph, tensor_class, links, space.activations) - fed if space.keep else frozenset[int]()
     lasting = {number for t, number in zip(graph.tensors, tensor_class, strict=True) if t.role.persistent}
@@ -99,7 +96,7 @@ def build_problem(graph: Graph, objective: Objective | None = None, space: Space
         terms=frozenset(tensor_class[tensor] for tensor in sums.tensors),
         reads_terms=sums.operators,
         summed=sums.summed,
-        stops=frozenset(one_maker) if space.keep else frozenset(),
+        stops=_made_once(links) if space.keep else frozenset(),
     )
 
 
@@ -110,6 +107,12 @@ def _uses(graph: Graph, operation_class: Sequence[int]) -> list[object]:
         for tensor, use in touched(operation):
             found[tensor].add((operation_class[operation.index], use))
     return [frozenset(uses) for uses in found]
+
+
+def _made_once(links: Sequence[Link]) -> frozenset[int]:
+    """Return the classes of tensors that are one output of one class of operations."""
+    makers = Counter([link.tensor for link in links if isinstance(link.use, int)])
+    return frozenset([tensor for tensor, count in makers.items() if count == 1])
 
 
 def _copied(
@@ -135,13 +138,13 @@ def _copied(
 
 def _links(graph: Graph, operation_class: Sequence[int], tensor_class: Sequence[int]) -> Links:
     """Return all pairs of a class of operations and one of tensors that touch, with their bytes added."""
-    weights: Counter[tuple[int, int, Use]] = Counter()
+    weights: dict[tuple[int, int, Use], int] = {}
     itemsizes = [tensor.itemsize for tensor in graph.tensors]
-    for operation in graph.operations:
-        number = operation_class[operation.index]
+    for operation, number in zip(graph.operations, operation_class, strict=True):
         for tensor, use in touched(operation):
-            weights[number, tensor_class[tensor], use] += itemsizes[tensor]
-    return Links(Link(*key, weight) for key, weight in weights.items())
+            key = number, tensor_class[tensor], use
+            weights[key] = weights.get(key, 0) + itemsizes[tensor]
+    return Links([Link(*key, weight) for key, weight in weights.items()])
 
 
 def _leader(leader: list[int], index: int) -> int:
