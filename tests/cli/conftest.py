@@ -1,4 +1,4 @@
-"""Fixtures of tests of commands."""
+"""Fixtures of tests of commands, and the machine's compiler, see `native_kernels`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
+from ..native_kernels import compiler
+
+__all__ = ["compiler"]
 
 
 @pytest.fixture

@@ -82,12 +82,14 @@ def test_help_names_what_there_is_to_choose_from(name: str, option: str, known: 
 
 
 @pytest.mark.parametrize("line", list(_examples()))
-def test_examples_are_understood(line: str) -> None:
+def test_examples_are_understood(line: str, request: pytest.FixtureRequest) -> None:
     line = line.removeprefix('eval "$(').removesuffix(')"').split(')"')[0]
     words = shlex.split(line, comments=True)
     for stop in ("|", ">"):
         words = words[: words.index(stop)] if stop in words else words
     assert words[0] == "tofu"
+    if "--native" in words:
+        request.getfixturevalue("compiler")
     with main.make_context("tofu", words[1:]) as context:
         name, command, rest = main.resolve_command(context, [*context._protected_args, *context.args])
         assert command is not None

@@ -61,6 +61,7 @@ def called(folder: Path, cache: Path) -> tuple[int, bool]:
         env={
             **os.environ,
             "XDG_CACHE_HOME": str(cache),
+            "PYTHONDONTWRITEBYTECODE": "1",  # Python's own files may be stale within a second
             "PYTHONPATH": os.pathsep.join([str(folder), *sys.path]),
         },
         check=True,
