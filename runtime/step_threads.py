@@ -1,7 +1,8 @@
 """Run lists of steps in parallel threads, iteration after iteration.
 
 A step may have to wait for steps of other threads. A step that raises stops all threads, whether they run or
-wait, so no thread waits for ever. Steps between two waits run as one group, and a thread announces its
+wait for each other, so no thread waits for ever. A thread in a step that does not end, such as one that waits
+for another process, is left behind. Steps between two waits run as one group, and a thread announces its
 progress once per group, so the overhead of small steps is low.
 """
 
@@ -19,6 +20,9 @@ from ..errors import ExecutionError
 from .started_threads import start_all
 
 Step = Callable[[], None]
+
+STOP_SECONDS = 1.0
+"""The time that other threads have to end their steps once a step has failed."""
 
 JOIN_SECONDS = 5.0
 """The time that `close` waits for steps that are still running."""
@@ -184,6 +188,9 @@ class Team:
         with self._gate:
             while self._working:
                 self._gate.wait(min(1.0, self._watchdog_seconds))
+                if self._failures:
+                    self._gate.wait_for(lambda: not self._working, STOP_SECONDS)
+                    return
                 current = list(self._current)
                 if current != seen:
                     seen, patience_ends = current, time.monotonic() + self._watchdog_seconds

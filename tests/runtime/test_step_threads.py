@@ -57,6 +57,28 @@ def test_the_first_failure_in_order_is_reported_when_several_fail() -> None:
     team.close()
 
 
+def test_a_failure_is_reported_while_another_thread_waits_for_ever() -> None:
+    entered, release, before = threading.Event(), threading.Event(), set(threading.enumerate())
+
+    def wait() -> None:
+        entered.set()
+        release.wait()
+
+    def fail() -> None:
+        entered.wait()
+        raise ValueError
+
+    team = Team([[ThreadStep(wait)], [ThreadStep(nothing), ThreadStep(fail)]], watchdog_seconds=100)
+    started = time.monotonic()
+    with pytest.raises(StepFailed) as caught:
+        team.run()
+    assert time.monotonic() - started < 50
+    assert (caught.value.thread, caught.value.step) == (1, 1)
+    release.set()
+    team.close()
+    assert set(threading.enumerate()) <= before
+
+
 def test_a_long_step_is_no_hang_while_others_progress() -> None:
     quick = [ThreadStep(lambda: time.sleep(0.03)) for _ in range(30)]
     team = Team([[ThreadStep(lambda: time.sleep(0.8))], quick], watchdog_seconds=0.3)

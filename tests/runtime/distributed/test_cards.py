@@ -20,6 +20,7 @@ from tofu.runtime.distributed.processes import Processes
 from tofu.runtime.distributed.rendezvous import meeting
 from tofu.runtime.executor import Executor
 
+from ...operators.cuda.machine import host_compiler
 from ..cuda.bench import Arrays, Bench, learned, over, same, start
 from ..cuda.graphs import graph
 from ..cuda.stand_in import StandIn, installed
@@ -120,6 +121,7 @@ def test_cards_of_another_kind_are_named_before_the_first_step(
 
 def test_a_module_trains_on_them(cuda: StandIn) -> None:
     """Checkpoints and plans are those of one process on the processor."""
+    host_compiler()
 
     def work(processes: Processes) -> dict[str, np.ndarray[Any, Any]]:
         net = tofu.models.get("mlp", batch=12).symbol

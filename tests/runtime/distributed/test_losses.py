@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tofu
@@ -88,6 +89,34 @@ def test_an_error_in_one_is_the_error_of_all(partitioned: PartitionedGraph) -> N
 
     for said in results(COUNT, both(training(partitioned, disturb))):
         assert "the disk of process 2 is full" in said
+
+
+@pytest.mark.parametrize("wrong", [(0,), (2,), (0, 1, 2, 3)])
+@pytest.mark.parametrize("transport", ["tcp", pytest.param("gloo", marks=pytest.mark.torch)])
+def test_a_step_that_fails_ends_all(
+    partitioned: PartitionedGraph, wrong: tuple[int, ...], transport: str
+) -> None:
+    """Others wait for messages that do not come, and the process itself may wait for theirs."""
+    if transport == "gloo":
+        pytest.importorskip("torch")
+
+    def work(processes: Processes) -> float:
+        executor = Executor(partitioned, make_engine=processes.engine(), detect_nan=True)
+        for name, value in values_for(partitioned.graph).items():
+            executor.write(name, value)
+        executor.run()
+        if processes.number in wrong:
+            for name, value in values_for(partitioned.graph).items():
+                if value.dtype.kind == "f":
+                    executor.write(name, np.full_like(value, np.nan))
+        started = time.monotonic()
+        with pytest.raises(ExecutionError, match=r"worker \d, .*, iteration 1: .* is not a number"):
+            executor.run()
+        return time.monotonic() - started
+
+    for said in results(COUNT, work, transport=transport):
+        assert isinstance(said, float), said
+        assert said < KILLED_SECONDS
 
 
 def test_an_interrupt_in_one_ends_all(partitioned: PartitionedGraph) -> None:
