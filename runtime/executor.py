@@ -243,7 +243,7 @@ class Executor(Closeable):
         if found:
             raise ExecutionError(
                 f"{found.decode()} is not a number after iteration {self._engine.iterations - 1}; "
-                "detect_nan=True stops at the operation that made it"
+                "detect_nan=True (--detect-nan) stops at the operation that made it"
             )
 
     def close(self) -> None:

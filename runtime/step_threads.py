@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from threading import Thread
 
+import numpy as np
+
 from ..errors import ExecutionError
 from .started_threads import start_all
 
@@ -212,25 +214,27 @@ class Team:
                 condition.notify_all()
 
     def _serve(self, me: int) -> None:
-        iteration = 0
-        while True:
-            with self._gate:
-                while self._iteration == iteration and not self._closed:
-                    self._gate.wait()
-                if self._closed:
-                    return
-                iteration = self._iteration
-            try:
-                self._iterate(me)
-            except _Stopped:
-                pass
-            except BaseException as error:
-                self._failures.append((me, self._current[me], error))
-                self._stop()
-            with self._gate:
-                self._working -= 1
-                if not self._working:
-                    self._gate.notify_all()
+        """Run a thread's part of every iteration. NumPy warns of nothing, as kernels in C do not."""
+        with np.errstate(all="ignore"):
+            iteration = 0
+            while True:
+                with self._gate:
+                    while self._iteration == iteration and not self._closed:
+                        self._gate.wait()
+                    if self._closed:
+                        return
+                    iteration = self._iteration
+                try:
+                    self._iterate(me)
+                except _Stopped:
+                    pass
+                except BaseException as error:
+                    self._failures.append((me, self._current[me], error))
+                    self._stop()
+                with self._gate:
+                    self._working -= 1
+                    if not self._working:
+                        self._gate.notify_all()
 
     def _iterate(self, me: int) -> None:
         done, current, sleepers, stopping = self._done, self._current, self._sleepers, self._stopping

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tofu
+from tofu.runtime.executor import Executor
 from tofu.runtime.nan_watch import first_nan
 
 
@@ -23,3 +25,14 @@ from tofu.runtime.nan_watch import first_nan
 )
 def test_the_first_nan_is_named(array: np.ndarray, region: Any, says: str | None) -> None:
     assert first_nan("w", array, region) == says
+
+
+@pytest.mark.filterwarnings("error")
+def test_numpy_does_not_warn_besides() -> None:
+    graph = tofu.models.get("mlp", batch=4).training_graph()
+    with Executor(tofu.lower(graph, tofu.partition(graph, 2))) as executor:
+        for tensor in graph.tensors:
+            if tensor.role.persistent and tensor.alias is None:
+                executor.write(tensor.name, np.full(tensor.shape, np.inf, np.float32))
+        executor.run()
+        assert np.isnan(executor.read("softmax_output")).all()
