@@ -295,11 +295,11 @@ def test_what_has_no_front_is_refused_before_the_search(
 
 def test_more_memory_buys_a_shorter_iteration(tofu: Tofu) -> None:
     """If that is minimised, the larger plan is simulated as well."""
-    asked = ("-b", "64", "--machine", "dgx-1-v100", "--memory", "2MB", "--objective", "step-time")
-    facts = json.loads(tofu("plan", "lenet", *asked, "--json").stdout)
+    asked = ("-b", "64", "--machine", "dgx-1-v100", "--memory", "300kB", "--objective", "step-time")
+    facts = json.loads(tofu("plan", "mlp", *asked, "--json").stdout)
     assert facts["fits"]
     assert facts["more_memory"]["step_seconds"] < facts["step_seconds"]
-    assert "more memory a worker, a plan takes" in tofu("plan", "lenet", *asked).stdout
+    assert "more memory a worker, a plan takes" in tofu("plan", "mlp", *asked).stdout
 
 
 def test_the_front_of_several_plans_is_refused(tofu: Tofu) -> None:
