@@ -14,7 +14,9 @@ than necessary. Guarantees: the reader's own part of R is never fetched.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
 
 from ..analyzer.indices.region import Region
 
@@ -38,6 +40,20 @@ def elements(region: Region) -> int:
 def contains(outer: Region, inner: Region) -> bool:
     """Tell whether `inner` lies in `outer`, interval by interval."""
     return all(o[0] <= i[0] and i[1] <= o[1] for o, i in zip(outer, inner, strict=True))
+
+
+def meeting(targets: Sequence[Region], regions: Sequence[Region]) -> list[list[int]]:
+    """Return, for each target, the places of the regions that it may have elements of, ascending."""
+    boxes, held = (
+        np.array(each, np.int64).reshape(len(each), len(regions[0]), 2) for each in (targets, regions)
+    )
+    meets = np.ones((len(targets), len(regions)), bool)
+    for axis in range(held.shape[1]):
+        meets &= boxes[:, axis, 0, None] < held[:, axis, 1]
+        meets &= boxes[:, axis, 1, None] > held[:, axis, 0]
+    rows, places = np.nonzero(meets)
+    ends = rows.searchsorted(np.arange(1, len(targets)))
+    return [each.tolist() for each in np.split(places, ends)]
 
 
 def cover(target: Region, holders: Mapping[int, Holder], reader: int, workers: int) -> Parts | None:

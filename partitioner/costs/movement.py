@@ -22,11 +22,14 @@ from typing import NamedTuple
 from ...analyzer.bind.bound import Bound
 from ...analyzer.indices.region import Boxes, Region, to_region
 from ...errors import PlanError
-from ...programs.cover import Holder, Parts, contains, cover, elements
+from ...programs.cover import Holder, Parts, contains, cover, elements, meeting
 from ...programs.program import region_text
 from ...tdl.ast import AnyReducer
 from ..layouts.forms import Form
 from ..layouts.step_split import Layout, reducer_of, split_operation
+
+FEW_HOLDERS = 16
+"""Up to this number of holders, each reader is compared with all of them one by one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -158,10 +161,20 @@ class Movements:
             for number, (worker, term) in enumerate(zip(held.workers, held.term, strict=True)):
                 own.setdefault((worker, term), []).append(number)
             terms = needed.term if held.terms > 1 else (0,) * len(needed.workers)
-            found = self._fetches[needed, held] = tuple([
-                self._fetch(worker, region, own.get((worker, term), ()), by_term[term])
+            local = [
+                next((n for n in own.get((worker, term), ()) if contains(held.regions[n], region)), None)
                 for worker, region, term in zip(needed.workers, needed.regions, terms, strict=True)
-            ])  # fmt: skip
+            ]
+            wanting: list[list[int]] = [[] for _ in by_term]
+            for task, holding in enumerate(local):
+                if holding is None:
+                    wanting[terms[task]].append(task)
+            assembled: dict[int, Assembly] = {}
+            for tasks, holders in zip(wanting, by_term, strict=True):
+                assembled |= zip(tasks, self._assemblies(needed, tasks, holders), strict=True)
+            found = self._fetches[needed, held] = tuple(
+                [assembled[task] if holding is None else holding for task, holding in enumerate(local)]
+            )
         return found
 
     def kept(self, made: WorkerRegions, held: WorkerRegions) -> tuple[int | None, ...]:
@@ -179,22 +192,32 @@ class Movements:
         """Return, for each wanted region, an assembly of every term that is summed to it."""
         found = self._collections.get((made, wanted))
         if found is None:
-            by_term, each = _by_term(made), made.terms // wanted.terms
-            found = self._collections[made, wanted] = tuple(
-                tuple(
-                    self._assembly(worker, region, held) for held in by_term[term * each : (term + 1) * each]
-                )
-                for worker, region, term in zip(wanted.workers, wanted.regions, wanted.term, strict=True)
-            )
+            each = made.terms // wanted.terms
+            readers: list[list[int]] = [[] for _ in range(wanted.terms)]
+            for number, term in enumerate(wanted.term):
+                readers[term].append(number)
+            sums: list[list[Assembly]] = [[] for _ in wanted.workers]
+            for term, holders in enumerate(_by_term(made)):
+                numbers = readers[term // each]
+                for number, assembly in zip(numbers, self._assemblies(wanted, numbers, holders), strict=True):
+                    sums[number].append(assembly)
+            found = self._collections[made, wanted] = tuple(map(tuple, sums))
         return found
 
-    def _fetch(
-        self, worker: int, region: Region, own: Sequence[int], holders: Mapping[int, Holder]
-    ) -> int | Assembly:
-        for number in own:
-            if contains(holders[number][1], region):
-                return number
-        return self._assembly(worker, region, holders)
+    def _assemblies(
+        self, wanted: WorkerRegions, numbers: Sequence[int], holders: Mapping[int, Holder]
+    ) -> list[Assembly]:
+        """Return what is assembled from holders for the regions of these numbers."""
+        regions = [wanted.regions[number] for number in numbers]
+        asked = [holders] * len(numbers)
+        if numbers and len(holders) > FEW_HOLDERS:
+            able = list(holders.items())
+            met = meeting(regions, [region for _, (_, region) in able])
+            asked = [dict([able[place] for place in places]) for places in met]
+        return [
+            self._assembly(wanted.workers[number], region, each)
+            for number, region, each in zip(numbers, regions, asked, strict=True)
+        ]
 
     def _assembly(self, reader: int, target: Region, holders: Mapping[int, Holder]) -> Assembly:
         parts = cover(target, holders, reader, self._workers)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...analyzer.indices.region import Boxes
+from ...support.distinct_rows import distinct_rows
 
 
 def shared_out(regions: Boxes) -> Boxes:
@@ -17,11 +18,15 @@ def shared_out(regions: Boxes) -> Boxes:
     `regions` are those of the holders, `[..., holders, dimensions, 2]`, and so is the result. A region that
     has fewer elements along that dimension than holders stays whole.
     """
-    if not regions.shape[-2]:
+    if not regions.size:
         return regions
-    same = (regions[..., :, None, :, :] == regions[..., None, :, :, :]).all(axis=(-2, -1))
-    count = same.sum(axis=-1)
-    number = np.tril(same, -1).sum(axis=-1)
+    holders = regions.shape[-3]
+    rows = regions.reshape(-1, 2 * regions.shape[-2])
+    _, region = distinct_rows(np.arange(len(rows)) // holders, rows)
+    counts, order = np.bincount(region), region.argsort(kind="stable")
+    numbers = np.empty(len(rows), np.int64)
+    numbers[order] = np.arange(len(rows)) - (counts.cumsum() - counts)[region[order]]
+    count, number = (each.reshape(regions.shape[:-2]) for each in (counts[region], numbers))
     lengths = regions[..., 1] - regions[..., 0]
     axis = lengths.argmax(axis=-1)[..., None]
     length = np.take_along_axis(lengths, axis, -1)[..., 0]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tofu.programs.cover import contains, cover, elements
+from tofu.programs.cover import contains, cover, elements, meeting
 
 INTERVALS = st.tuples(st.integers(0, 5), st.integers(0, 5)).map(sorted).map(tuple)
 BOXES = st.tuples(INTERVALS, INTERVALS)
@@ -35,6 +35,23 @@ def test_pieces_are_disjoint_and_together_the_target(target, held, data):
     assert {
         e for (source, _), piece in zip(parts, pieces, strict=True) if source == reader for e in piece
     } == (wanted & there[reader])
+
+
+@given(st.lists(BOXES, min_size=1, max_size=5), st.lists(BOXES, min_size=1, max_size=5))
+def test_all_regions_that_share_elements_meet(targets, regions):
+    for target, places in zip(targets, meeting(targets, regions), strict=True):
+        assert places == sorted(places)
+        common = [place for place, each in enumerate(regions) if element_set(target) & element_set(each)]
+        assert set(common) <= set(places)
+        assert all(
+            a[0] < b[1] and b[0] < a[1]
+            for place in places
+            for a, b in zip(target, regions[place], strict=True)
+        )
+
+
+def test_regions_without_dimensions_meet():
+    assert meeting([(), ()], [(), (), ()]) == [[0, 1, 2], [0, 1, 2]]
 
 
 @given(BOXES, BOXES)
