@@ -42,30 +42,46 @@ def contains(outer: Region, inner: Region) -> bool:
     return all(o[0] <= i[0] and i[1] <= o[1] for o, i in zip(outer, inner, strict=True))
 
 
-def meeting(targets: Sequence[Region], regions: Sequence[Region]) -> list[list[int]]:
-    """Return, for each target, the places of the regions that it may have elements of, ascending."""
-    boxes, held = (
-        np.array(each, np.int64).reshape(len(each), len(regions[0]), 2) for each in (targets, regions)
-    )
-    meets = np.ones((len(targets), len(regions)), bool)
-    for axis in range(held.shape[1]):
-        meets &= boxes[:, axis, 0, None] < held[:, axis, 1]
-        meets &= boxes[:, axis, 1, None] > held[:, axis, 0]
-    rows, places = np.nonzero(meets)
-    ends = rows.searchsorted(np.arange(1, len(targets)))
-    return [each.tolist() for each in np.split(places, ends)]
-
-
 def cover(target: Region, holders: Mapping[int, Holder], reader: int, workers: int) -> Parts | None:
     """Return disjoint parts of what `holders` hold that cover `target`; None if no one holds some of it.
 
     `holders` has the numbers of those that may be asked. `reader` is the worker that reads.
     """
+    return covers([(reader, target)], holders, workers)[0]
+
+
+def covers(
+    readers: Sequence[tuple[int, Region]], holders: Mapping[int, Holder], workers: int
+) -> list[Parts | None]:
+    """Return what `cover` does for several readers, each a worker with the region that it reads."""
+    if not readers:
+        return []
+    able = list(holders.items())
+    met = _meeting([target for _, target in readers], [region for _, (_, region) in able])
+    return [
+        _cover(target, [able[place] for place in places], reader, workers)
+        for (reader, target), places in zip(readers, met, strict=True)
+    ]
+
+
+def _meeting(targets: Sequence[Region], regions: Sequence[Region]) -> list[list[int]]:
+    """Return, for each target, the places of the regions that overlap it."""
+    boxes, held = (
+        np.array(each, np.int64).reshape(len(each), len(targets[0]), 2) for each in (targets, regions)
+    )
+    meets = np.ones((len(targets), len(regions)), bool)
+    for axis in range(len(targets[0])):  # together, all axes would take a multiple of the memory
+        meets &= boxes[:, axis, 0, None] < held[:, axis, 1]
+        meets &= boxes[:, axis, 1, None] > held[:, axis, 0]
+    return [np.flatnonzero(row).tolist() for row in meets]
+
+
+def _cover(target: Region, holders: Sequence[tuple[int, Holder]], reader: int, workers: int) -> Parts | None:
     if not elements(target):
         return ()
     parts: list[Part] = []
     remaining = [target]
-    for number, region in _sources(target, holders, reader, workers):
+    for number, region in _sources(holders, reader, workers):
         rest: list[Region] = []
         for box in remaining:
             common = _intersection(box, region)
@@ -81,13 +97,12 @@ def cover(target: Region, holders: Mapping[int, Holder], reader: int, workers: i
 
 
 def _sources(
-    target: Region, holders: Mapping[int, Holder], reader: int, workers: int
+    holders: Sequence[tuple[int, Holder]], reader: int, workers: int
 ) -> Iterable[tuple[int, Region]]:
-    """List one holder of every region that meets the target, from the reader's own number upwards."""
+    """List one holder of every region, from the reader's own number upwards."""
     by_region: dict[Region, list[tuple[int, int]]] = {}
-    for number, (worker, region) in holders.items():
-        if _intersection(target, region) is not None:
-            by_region.setdefault(region, []).append((worker, number))
+    for number, (worker, region) in holders:
+        by_region.setdefault(region, []).append((worker, number))
     chosen = []
     for region, found in by_region.items():
         distances = [(worker ^ reader).bit_length() for worker, _ in found]

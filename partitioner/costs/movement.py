@@ -7,7 +7,7 @@ Regions have terms. A fetch takes one term. A collection goes from `T` terms to 
 wanted term is the sum of `T / t` terms that follow each other.
 
 Layers repeat, so lowering asks for the same movements many times. They are computed once per operator with
-its form, per use, and per layout. Implemented in: `Movements`, `cover.cover` (pieces).
+its form, per use, and per layout. Implemented in: `Movements`, `cover.covers` (pieces).
 
 Assumes: the owned regions cover the tensor, and the boxes of every term the outputs (`Plan.verify`).
 Guarantees: the elements of all pieces from other workers are those that `box_counts` counts.
@@ -22,14 +22,11 @@ from typing import NamedTuple
 from ...analyzer.bind.bound import Bound
 from ...analyzer.indices.region import Boxes, Region, to_region
 from ...errors import PlanError
-from ...programs.cover import Holder, Parts, contains, cover, elements, meeting
+from ...programs.cover import Holder, Parts, contains, covers, elements
 from ...programs.program import region_text
 from ...tdl.ast import AnyReducer
 from ..layouts.forms import Form
 from ..layouts.step_split import Layout, reducer_of, split_operation
-
-FEW_HOLDERS = 16
-"""Up to this number of holders, each reader is compared with all of them one by one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -208,29 +205,9 @@ class Movements:
         self, wanted: WorkerRegions, numbers: Sequence[int], holders: Mapping[int, Holder]
     ) -> list[Assembly]:
         """Return what is assembled from holders for the regions of these numbers."""
-        regions = [wanted.regions[number] for number in numbers]
-        asked = [holders] * len(numbers)
-        if numbers and len(holders) > FEW_HOLDERS:
-            able = list(holders.items())
-            met = meeting(regions, [region for _, (_, region) in able])
-            asked = [dict([able[place] for place in places]) for places in met]
-        return [
-            self._assembly(wanted.workers[number], region, each)
-            for number, region, each in zip(numbers, regions, asked, strict=True)
-        ]
-
-    def _assembly(self, reader: int, target: Region, holders: Mapping[int, Holder]) -> Assembly:
-        parts = cover(target, holders, reader, self._workers)
-        if parts is None:
-            raise PlanError(
-                f"worker {reader} needs {region_text(target)}, but no worker holds some of it; hold "
-                "all that is read"
-            )
-        fetched = 0
-        for number, region in parts:
-            if holders[number][0] != reader:
-                fetched += elements(region)
-        return Assembly(parts, fetched)
+        readers = [(wanted.workers[number], wanted.regions[number]) for number in numbers]
+        found = covers(readers, holders, self._workers)
+        return [_assembly(*each, parts, holders) for each, parts in zip(readers, found, strict=True)]
 
     def _regions(
         self, workers: tuple[int, ...], boxes: Boxes, term: tuple[int, ...], terms: int
@@ -246,6 +223,19 @@ class Movements:
             counts = tuple(map(elements, regions))
             found = self._known[key] = WorkerRegions(workers, regions, counts, term, terms)
         return found
+
+
+def _assembly(reader: int, target: Region, parts: Parts | None, holders: Mapping[int, Holder]) -> Assembly:
+    if parts is None:
+        raise PlanError(
+            f"worker {reader} needs {region_text(target)}, but no worker holds some of it; hold "
+            "all that is read"
+        )
+    fetched = 0
+    for number, region in parts:
+        if holders[number][0] != reader:
+            fetched += elements(region)
+    return Assembly(parts, fetched)
 
 
 def _siblings(workers: Sequence[int]) -> tuple[tuple[int, ...], ...]:

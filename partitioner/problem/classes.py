@@ -58,9 +58,7 @@ def build_problem(graph: Graph, objective: Objective | None = None, space: Space
     for op in graph.operations:
         first = representatives.setdefault(operation_class[op.index], op)
         for mine, its in zip(op.outputs, first.outputs, strict=True):
-            other = same_uses.setdefault((its, uses[mine], mine in sums.tensors), mine)
-            if other != mine:
-                _join(leader, mine, other)
+            _join(leader, mine, same_uses.setdefault((its, uses[mine], mine in sums.tensors), mine))
     numbers: dict[int, int] = {}
     tensor_class = tuple(
         numbers.setdefault(_leader(leader, tensor.index), len(numbers)) for tensor in graph.tensors

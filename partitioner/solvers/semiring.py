@@ -135,10 +135,13 @@ class TableArithmetic:
         return found
 
     def product(self, tables: Sequence[Table]) -> Table | None:
-        """Return the product of tables of one shape, or None if there are none. Equal ones are counted."""
-        counts = Counter(map(id, tables))
-        factors = [self._power(table, counts.pop(id(table))) for table in tables if id(table) in counts]
-        return reduce(self.semiring.multiply, factors) if factors else None
+        """Return the product of tables of one shape, or None if there are none.
+
+        A table that occurs often is multiplied with itself by repeated squaring.
+        """
+        counts, distinct = Counter(map(id, tables)), {id(table): table for table in tables}
+        powers = [self._power(table, counts[key]) for key, table in distinct.items()]
+        return reduce(self.semiring.multiply, powers) if powers else None
 
     def _power(self, table: Table, exponent: int) -> Table:
         """Return the product of a table `exponent` times."""

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tofu.programs.cover import contains, cover, elements, meeting
+from tofu.programs.cover import contains, cover, covers, elements
 
 INTERVALS = st.tuples(st.integers(0, 5), st.integers(0, 5)).map(sorted).map(tuple)
 BOXES = st.tuples(INTERVALS, INTERVALS)
@@ -37,21 +37,22 @@ def test_pieces_are_disjoint_and_together_the_target(target, held, data):
     } == (wanted & there[reader])
 
 
-@given(st.lists(BOXES, min_size=1, max_size=5), st.lists(BOXES, min_size=1, max_size=5))
-def test_all_regions_that_share_elements_meet(targets, regions):
-    for target, places in zip(targets, meeting(targets, regions), strict=True):
-        assert places == sorted(places)
-        common = [place for place, each in enumerate(regions) if element_set(target) & element_set(each)]
-        assert set(common) <= set(places)
-        assert all(
-            a[0] < b[1] and b[0] < a[1]
-            for place in places
-            for a, b in zip(target, regions[place], strict=True)
-        )
+@given(st.lists(BOXES, max_size=5), st.lists(BOXES, max_size=5))
+def test_several_readers_have_what_each_has_alone(targets, held):
+    holders = {2 * number: (number, region) for number, region in enumerate(held)}
+    readers = list(enumerate(targets))
+    found = covers(readers, holders, 5)
+    assert found == [cover(target, holders, reader, 5) for reader, target in readers]
 
 
-def test_regions_without_dimensions_meet():
-    assert meeting([(), ()], [(), (), ()]) == [[0, 1, 2], [0, 1, 2]]
+def test_a_number_is_read_from_itself_or_its_neighbour():
+    held = {0: (0, ()), 1: (2, ())}
+    assert [cover((), held, reader, 4) for reader in range(4)] == [
+        ((0, ()),),
+        ((0, ()),),
+        ((1, ()),),
+        ((1, ()),),
+    ]
 
 
 @given(BOXES, BOXES)

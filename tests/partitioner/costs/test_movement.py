@@ -9,7 +9,6 @@ import pytest
 
 from tofu.errors import PlanError
 from tofu.partitioner import partition
-from tofu.partitioner.costs import movement
 from tofu.partitioner.costs.movement import Movements
 from tofu.partitioner.costs.plan_bytes import count
 from tofu.partitioner.layouts.step_split import Layout
@@ -31,9 +30,8 @@ def check(assembly, target, held, reader):
     return assembly.fetched_elements
 
 
-@pytest.mark.parametrize(("workers", "few"), [(2, 16), (6, 16), (6, 0)])
-def test_assemblies_are_what_workers_need_and_as_many_bytes_as_counted(graph, workers, few, monkeypatch):
-    monkeypatch.setattr(movement, "FEW_HOLDERS", few)
+@pytest.mark.parametrize("workers", [2, 6])
+def test_assemblies_are_what_workers_need_and_as_many_bytes_as_counted(graph, workers):
     plan = partition(graph, workers, keep=False)
     movements = Movements(workers, plan.factors)
     moved = 0
