@@ -41,7 +41,7 @@ from .partitioner.methods.method import Search, find_method
 from .partitioner.methods.placement.result import Placement
 from .partitioner.methods.simulated import Watch
 from .partitioner.methods.tensoropt import find_modelled_frontier
-from .partitioner.plans.plan import decode_plan, graph_of, require_graph
+from .partitioner.plans.plan import decode_plan, graph_of, require_graph, require_workers
 from .partitioner.plans.plan_file import encode_plan
 from .partitioner.plans.sampling import Sampling
 from .partitioner.problem.constraints import Constraint
@@ -56,7 +56,7 @@ from .runtime.distributed.processes import Processes, distributed
 from .runtime.initializer import WeightRule
 from .runtime.run_settings import RunSettings
 from .simulator.times import task_times
-from .support.checked_argument import path_of
+from .support.checked_argument import path_of, require
 from .within_limit import needs_of, refusal, search_fewest, search_within, with_times
 
 if TYPE_CHECKING:
@@ -209,6 +209,9 @@ def frontier(
     graph and for a number of segments below 1, and MachineError for a bad machine.
     """
     require_graph(graph)
+    require_workers(workers)
+    fits = isinstance(recompute, Sequence) and len(recompute) > 0
+    require(fits, recompute, "recompute", "a list of numbers of segments", GraphError)
     if cost_model not in COST_MODELS:
         raise PlanError(f"there is no cost model {cost_model!r}; there are: {', '.join(COST_MODELS)}")
     found = machine_of(machine)
@@ -222,7 +225,7 @@ def frontier(
     measures = Measures(measuring, lambda graph: task_times(graph, found, workers))
     limits = worker_limits(limit, workers)
     limit_bytes = None if limits is None else min(limits)
-    space = replace(WHOLE, keep=keep, replicate=replicate)
+    space = replace(WHOLE, keep=bool(keep), replicate=bool(replicate))
     search = find_frontier if cost_model == "simulated" else find_modelled_frontier
     return search(graph, workers, found, method, measures, limit_bytes, recompute, space)
 

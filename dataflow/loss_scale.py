@@ -15,6 +15,7 @@ from ..errors import GraphError
 from ..operators.gradients import Gradient, Produced
 from ..operators.library import registry
 from ..operators.stages.stage import Stage
+from ..support.checked_argument import is_number, require
 from ..tdl import ast
 from ..tdl.traverse import Node, transform, walk
 from .builder import GraphBuilder
@@ -27,10 +28,11 @@ DEFAULTS = {"float16": 128.0}
 
 def checked_scale(loss_scale: float | None, dtype: str) -> float:
     """Return the given loss scale, or the type's. Raises GraphError if it is not a positive number."""
-    scale = DEFAULTS.get(dtype, 1.0) if loss_scale is None else float(loss_scale)
-    if not 0 < scale < float("inf"):
-        raise GraphError(f"the loss scale is {loss_scale!r}, expected a positive number such as 128")
-    return scale
+    if loss_scale is None:
+        return DEFAULTS.get(dtype, 1.0)
+    fits = is_number(loss_scale) and loss_scale > 0
+    require(fits, loss_scale, "loss_scale", "a positive number such as 128", GraphError)
+    return float(loss_scale)
 
 
 def scaled_gradient(gradient: Gradient, scale: float) -> Gradient:

@@ -6,6 +6,8 @@ from collections import Counter
 from contextvars import ContextVar
 from typing import ClassVar
 
+from ..errors import GraphError
+from ..support.checked_argument import require
 from .scope import Scope
 
 
@@ -26,6 +28,7 @@ class NameScope(Scope):
     def name(self, name: str | None, hint: str) -> str:
         """Return `prefix + name`, or a new name from the hint if there is no name."""
         if name is not None:
+            require(isinstance(name, str), name, "name", "a name as text", GraphError)
             return self.prefix + name
         while True:
             number = self._counts[hint]

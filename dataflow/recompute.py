@@ -27,6 +27,7 @@ from itertools import accumulate, pairwise
 from math import prod
 
 from ..errors import GraphError
+from ..support.checked_argument import is_count, require
 from .builder import Names, numbered
 from .equality import compared_tensors
 from .graph import Graph, Operation, Phase, Role, Tensor
@@ -47,8 +48,7 @@ def recomputed(graph: Graph, segments: int) -> Graph:
 
     A graph without a backward pass stays as it is. Raises GraphError for fewer segments than 1.
     """
-    if segments < 1:
-        raise GraphError(f"the forward pass cannot be cut into {segments} segments; use 1 or more")
+    require(is_count(segments, 1), segments, "recompute", "an integer from 1 on", GraphError)
     forward = [operation for operation in graph.operations if operation.phase is Phase.FORWARD]
     if segments == 1 or len(forward) == len(graph.operations):
         return graph

@@ -8,6 +8,7 @@ from contextvars import ContextVar
 from typing import ClassVar, Self
 
 from ..errors import GraphError
+from ..support.checked_argument import require
 from .scope import Scope
 
 TIE = "__tie__"
@@ -46,7 +47,12 @@ class SettingsScope(Scope):
         self._outside: list[Mapping[str, str]] = []
 
     def get(self, given: Mapping[str, str] | None = None) -> dict[str, str]:
-        """Return the scope's settings, overridden by those given."""
+        """Return the scope's settings, overridden by those given.
+
+        Raises GraphError if what is given has no names.
+        """
+        fits = given is None or isinstance(given, Mapping)
+        require(fits, given, "attr", "settings by name", GraphError)
         return {**self.settings, **(given or {})}
 
     def __enter__(self) -> Self:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from numbers import Integral
 
 from ..analyzer.indices.region import Shape
 from ..errors import DataError, GraphError
-from ..support.checked_argument import require
+from ..support.checked_argument import is_count, require
 from ..support.gc_pause import gc_paused
 from ..support.wording import alternatives
 from .autodiff import differentiate
@@ -74,8 +73,7 @@ def training_graph(
     between them are kept, and most other activations are computed again in the backward pass, see
     `recomputed`.
     """
-    if micro_batches < 1:
-        raise GraphError(f"a batch cannot be processed in {micro_batches} micro-batches; use 1 or more")
+    require(is_count(micro_batches, 1), micro_batches, "micro_batches", "an integer from 1 on", GraphError)
     scale = checked_scale(loss_scale, dtype)
     builder, expansion = _forward(symbol, shapes, name, dtype, training=True)
     _check_known(fixed, expansion, "parameters are to be fixed:")
@@ -100,9 +98,7 @@ def training_graph(
 
 def micro_shapes(shapes: Mapping[str, Shape], count: int) -> dict[str, Shape]:
     """Return the shapes of one of `count` equal parts of a batch. Raises DataError if it cannot be split."""
-    require(isinstance(count, Integral), count, "accumulate", "an integer from 1 on", DataError)
-    if count < 1:
-        raise DataError(f"a batch cannot be trained on in {count} micro-batches; use 1 or more")
+    require(is_count(count, 1), count, "accumulate", "an integer from 1 on", DataError)
     for name, shape in shapes.items():
         if count > 1 and (not shape or shape[0] % count):
             raise DataError(
@@ -161,7 +157,14 @@ def _parameters(builder: GraphBuilder, expansion: ExpandedSymbol) -> list[str]:
 
 
 def _check_known(names: Collection[str], expansion: ExpandedSymbol, wish: str) -> None:
-    unknown = [name for name in names if name not in expansion.variables]
+    require(
+        isinstance(names, Collection) and not isinstance(names, str),
+        names,
+        "names",
+        "a list of names",
+        GraphError,
+    )
+    unknown = [str(name) for name in names if name not in expansion.variables]
     if unknown:
         raise GraphError(
             f"{wish} {', '.join(unknown)}, which the symbol does not have"

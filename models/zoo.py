@@ -7,6 +7,7 @@ from typing import Any
 
 from ..dataflow.naming import NameScope
 from ..errors import GraphError
+from ..support.checked_argument import require
 from ..support.wording import suggestion
 from .families import FAMILIES, Family
 from .model import Model
@@ -42,6 +43,7 @@ def get(name: str, batch: int | None = None, **options: Any) -> Model:
 
 def family(name: str) -> Family:
     """Return the family that a name belongs to. Raises GraphError for an unknown one, with a suggestion."""
+    require(isinstance(name, str), name, "name", "the name of a model", GraphError)
     for each in FAMILIES:
         if re.fullmatch(each.pattern, each.full_name(name)):
             return each

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from ..analyzer.specialize.attribute_values import attribute_values, substitute
 from ..errors import OperatorError
+from ..support.checked_argument import require
 from ..support.wording import counted
 from ..tdl import ast
 from ..tdl.syntax.calls import Callee, Setting
@@ -25,6 +26,7 @@ class Callables(Mapping[str, Callee]):
 
     def __init__(self, given: Mapping[str, Operator]) -> None:
         """Raise OperatorError for a value that is not an operator."""
+        require(isinstance(given, Mapping), given, "operators", "operators by name", OperatorError)
         for name, operator in given.items():
             if not isinstance(operator, Operator):
                 raise OperatorError(

@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar, overload
 from .. import tdl
 from ..analyzer.strategies.automatic_stages import with_stages
 from ..errors import DescriptionError, OperatorError
-from ..support.checked_argument import path_of
+from ..support.checked_argument import path_of, require
 from ..support.opened_files import open_regular
 from ..support.wording import suggestion
 from ..tdl import Max, Min, Opaque, Prod, Reducer, Sum, ast
@@ -122,6 +122,7 @@ def load(
 
 def _named(found: Sequence[ast.Description], name: str, origin: str) -> ast.Description:
     """Return the description of this name. Raises OperatorError."""
+    require(isinstance(name, str), name, "name", "the name of a description", OperatorError)
     by_name = {description.name: description for description in found}
     if name not in by_name:
         hint = suggestion(name, by_name) or f"it has {', '.join(by_name)}"
@@ -142,6 +143,7 @@ def operator_of(
 
     Reducers that can be split only as stages become stages, unless a kernel computes all of the last stage.
     """
+    require(isinstance(opaque, Mapping), opaque, "opaque", "functions by name", OperatorError)
     unknown = [name for name in opaque if name not in description.opaques]
     if unknown:
         declared = ", ".join(description.opaques) or "none"

@@ -279,3 +279,11 @@ class PartitionedGraph:
 def region_text(region: Region) -> str:
     """Write a region as an index: `[0:16, 3:4]`."""
     return f"[{', '.join(f'{lower}:{upper}' for lower, upper in region)}]"
+
+
+def require_program(value: object) -> None:
+    """Raise ProgramError if the value is not a partitioned graph, for example a graph or a plan."""
+    if not isinstance(value, PartitionedGraph):
+        raise ProgramError(
+            f"a PartitionedGraph is needed, not a {type(value).__name__}; call tofu.lower(graph, plan)"
+        )

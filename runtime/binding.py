@@ -14,6 +14,7 @@ from ..dataflow.loss_scale import checked_scale
 from ..dataflow.optimizer import Optimizer, get_optimizer
 from ..dataflow.rewrites.arrivals import arriving
 from ..dataflow.symbol import Symbol
+from ..dataflow.symbol.outputs import require_symbol
 from ..dataflow.training import gradient_graph, inference_graph, micro_shapes, training_graph
 from ..errors import ExecutionError, ShapeError
 from ..operators.kernels.kernel import Array
@@ -101,6 +102,7 @@ class Binding(Closeable):
         lower: Lower,
         settings: RunSettings | None = None,
     ) -> None:
+        require_symbol(symbol)
         run = settings or RunSettings()
         self.symbol = symbol
         self.peers: Peers = Alone()

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ..errors import ExecutionError
 from ..programs.memory import MemoryPlan
 from ..programs.program import PartitionedGraph
+from ..support.checked_argument import is_count, require
 from .context import Context
 from .engine import Engine, MakeEngine, Watch
 
@@ -22,10 +23,10 @@ def engine_on(
 
     `threads` is for the processor. GPUs run an iteration as one graph unless `eager`. If `tf32`, they may
     round the factors of float32 products to TF32. Raises ExecutionError for a mixture of kinds of devices,
-    and if `threads` is below one.
+    and if `threads` is not an integer from 1 on.
     """
-    if threads is not None and threads < 1:
-        raise ExecutionError(f"threads is {threads}; workers need at least one thread")
+    fits = threads is None or is_count(threads, 1)
+    require(fits, threads, "threads", "an integer from 1 on", ExecutionError)
     kinds = {device.device_type for device in devices}
     match sorted(kinds):
         case [] | ["cpu"]:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from ..analyzer.indices.region import Shape
 from ..errors import DataError
 from ..operators.kernels.kernel import Array
+from ..support.checked_argument import is_count, require
 from .initializer import generator
 
 Arrays = Mapping[str, npt.ArrayLike]
@@ -138,6 +139,7 @@ class ArrayIterator(Batches):
         if not self.data:
             raise DataError("data has no arrays; give at least one")
         self.label = {} if label is None else _named(label, label_name)
+        require(is_count(batch_size, 1), batch_size, "batch_size", "an integer from 1 on", DataError)
         self.batch_size = batch_size
         self._shuffle = shuffle
         self._seed = seed
@@ -147,7 +149,7 @@ class ArrayIterator(Batches):
         if len(set(lengths.values())) != 1:
             raise DataError(f"arrays have different numbers of samples: {lengths}")
         self.samples = next(iter(lengths.values()))
-        if batch_size < 1 or not len(self):
+        if not len(self):
             raise DataError(
                 f"{self.samples} samples do not fill a batch of {batch_size}; use a smaller batch_size"
             )

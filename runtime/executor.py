@@ -14,7 +14,8 @@ from ..errors import DataError, ExecutionError, ShapeError
 from ..operators.kernels.kernel import Array
 from ..programs.guarded_memory import guarded_memory
 from ..programs.memory import plan_memory
-from ..programs.program import PartitionedGraph
+from ..programs.program import PartitionedGraph, require_program
+from ..support.checked_argument import require
 from ..support.wording import alternatives
 from .checkpoint_file import Form
 from .choose_engine import engine_on
@@ -57,6 +58,7 @@ class Executor(Closeable):
         memory_limit: MemoryLimit | None = None,
         make_engine: MakeEngine | None = None,
     ) -> None:
+        require_program(partitioned)
         self.partitioned = partitioned
         self.memory = plan_memory(partitioned)
         if guard_buffers:
@@ -285,6 +287,7 @@ class Executor(Closeable):
         return tensor
 
     def _find(self, name: str) -> Tensor:
+        require(isinstance(name, str), name, "name", "the name of a tensor", DataError)
         tensor = self._tensors.get(name)
         if tensor is None:
             near = alternatives(name, self._tensors)

@@ -14,6 +14,7 @@ from ..dataflow.settings import start_number
 from ..dataflow.symbol import Symbol
 from ..errors import DataError
 from ..operators.kernels.kernel import Array
+from ..support.checked_argument import require
 from ..support.wording import alternatives
 from .executor import Executor
 from .initializer import WeightRule, initial_value
@@ -43,12 +44,13 @@ class Parameters:
         self.assign(given)
 
     def assign(self, given: Mapping[str, npt.ArrayLike]) -> None:
-        """Assign new values. Raises DataError for a name that is not a variable of the symbol."""
+        """Assign new values by name. Raises DataError for a name that is not a variable of the symbol."""
+        require(isinstance(given, Mapping), given, "parameters", "arrays by name", DataError)
         for name, value in given.items():
             if name not in self._variables:
                 raise DataError(
                     f"a value was given for '{name}', which is not a variable of the symbol"
-                    f"{alternatives(name, self._variables)}"
+                    f"{alternatives(str(name), self._variables)}"
                 )
             self._values[name] = np.array(value)
 

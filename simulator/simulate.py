@@ -9,7 +9,7 @@ from ..machines.machine import Machine
 from ..machines.machine_file import machine_of
 from ..programs.messages import Messages
 from ..programs.process_programs import process_programs
-from ..programs.program import PartitionedGraph
+from ..programs.program import PartitionedGraph, require_program
 from ..programs.schedule import Schedule
 from ..support.gc_pause import gc_paused
 from .jobs import run
@@ -37,9 +37,11 @@ def simulate(
 
     If the machine has a profile, times are measured or fitted to measured ones; `Timeline.times` says which.
 
-    Raises MachineError for a bad machine or profile, or if the machine has too few devices or does not say
-    how fast they are, and for messages on a machine whose profile has the times of whole transfers.
+    Raises ProgramError for a value that is not a program. Raises MachineError for a bad machine or profile,
+    if the machine has too few devices or does not say how fast they are, and for messages on a machine whose
+    profile has the times of whole transfers.
     """
+    require_program(program)
     found = machine_of(machine)
     found.check_workers(program.workers)
     if found.processes:

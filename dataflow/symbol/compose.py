@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ...errors import GraphError
+from ...errors import GraphError, ShapeError
 from ...operators.operator import Operator
+from ...support.checked_argument import require
 from ...support.wording import alternatives
 from ..naming import current_scope
 from ..node import variable_node
@@ -40,6 +41,8 @@ def variable(
         raise GraphError(
             f"variable {name!r} has no setting {bare[0]!r}{alternatives(bare[0], VARIABLE_SETTINGS)}"
         )
+    fits = shape is None or isinstance(shape, Iterable)
+    require(fits, shape, f"the shape of {name!r}", "a tuple of integers", ShapeError)
     text = marked(current_settings().get(attr)) | marked(settings)
     known = {
         "__shape__": None if shape is None else str(tuple(extent or 0 for extent in shape)),
@@ -56,6 +59,7 @@ def variable(
 
 def group(symbols: Sequence[Symbol]) -> Symbol:
     """Make one symbol with the outputs of several."""
+    require(isinstance(symbols, Iterable), symbols, "symbols", "a list of symbols", GraphError)
     for symbol in symbols:
         if not isinstance(symbol, Symbol):
             raise GraphError(f"a group is made of symbols; {symbol!r} is not a symbol")

@@ -50,3 +50,12 @@ class Outputs:
     def list_outputs(self) -> list[str]:
         """Names such as `fc1_output`, `split0_output2`; a variable's is its own name."""
         return [head.node.output_name(head.output) for head in self.heads]
+
+
+def require_symbol(value: object) -> None:
+    """Raise GraphError if the value is not a symbol, for example a model or a module of PyTorch."""
+    if not isinstance(value, Outputs):
+        raise GraphError(
+            f"a Symbol is needed, not a {type(value).__name__}; a model of tofu.models has one in "
+            "model.symbol, and tofu.from_torch and tofu.from_onnx make one"
+        )

@@ -17,7 +17,7 @@ from ...support.checked_argument import require
 from ...support.literals import literal
 from ...support.wording import alternatives
 from ..node import Entry, Node
-from .outputs import Outputs
+from .outputs import Outputs, require_symbol
 
 Table = dict[Node, list[PartialShape]]
 """For each node the shapes of its outputs; None in place of a shape or an extent that is unknown."""
@@ -26,8 +26,10 @@ Table = dict[Node, list[PartialShape]]
 def infer_symbol(symbol: Outputs, given: Mapping[str, Sequence[int | None] | None]) -> Table:
     """Infer everything that follows from shapes given by argument name and from those set on variables.
 
-    Raises ShapeError for what are not shapes, for an unknown argument name, and if two shapes disagree.
+    Raises GraphError for a value that is not a symbol. Raises ShapeError for what are not shapes, for an
+    unknown argument name, and if two shapes disagree.
     """
+    require_symbol(symbol)
     require(isinstance(given, Mapping), given, "shapes", "shapes by name: {'data': (64, 3)}", ShapeError)
     nodes = symbol.nodes
     table: Table = {node: [None] * len(node.outputs) for node in nodes}

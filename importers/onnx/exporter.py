@@ -16,7 +16,7 @@ from ...dataflow.symbol.shapes import Table, complete, infer_symbol
 from ...errors import DataError, GraphError, OperatorError
 from ...operators.library import registry
 from ...support.atomic_files import write_whole
-from ...support.checked_argument import path_of
+from ...support.checked_argument import path_of, require
 from .compose import KIND, SAME
 from .graph import MOST_BYTES
 from .importer import require_onnx
@@ -53,6 +53,7 @@ def export_onnx(
     names = _nodes(symbol, table, writer)
     read = {name for node in writer.nodes for name in node.input} | {names[head] for head in symbol.heads}
     variables = [node for node in symbol.nodes if node.is_variable and node.name in read]
+    require(isinstance(parameters, Mapping), parameters, "parameters", "arrays by name", GraphError)
     kept = [_initializer(node, table, parameters) for node in variables if node.name not in shapes]
     kept += [onnx.numpy_helper.from_array(value, name) for name, value in writer.values.items()]
     fed = [_described(node.name, _shape(table, Entry(node, 0))) for node in variables if node.name in shapes]

@@ -11,6 +11,7 @@ from ...dataflow.symbol import Symbol
 from ...dataflow.symbol.compose import apply, group, variable
 from ...errors import GraphError, TofuError
 from ...operators.operator import Operator
+from ...support.checked_argument import require
 from .call import AtenCall, AtenResult, TensorValue, UnsupportedCallError, elementwise
 from .complexes import is_complex, of_complex
 from .constants import Array, ModuleConstants, array_of, kind_of, view_as_real
@@ -67,6 +68,8 @@ def from_torch(
     arguments by name. Parameters on the meta device are NaN, in arrays that take no memory: such a module can
     be planned, and not trained. Raises GraphError that lists the operators without a description.
     """
+    fits = converters is None or isinstance(converters, Mapping)
+    require(fits, converters, "converters", "operators by name", GraphError)
     own = dict(converters or {})
     for name, operator in own.items():
         if not isinstance(operator, Operator):

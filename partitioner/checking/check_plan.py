@@ -33,7 +33,7 @@ from ...errors import PlanError
 from ...programs.plain_regions import overlapping
 from ...tdl.ast import Reducer
 from ..layouts.forms import At, Form, Partial
-from ..plans.plan import Plan
+from ..plans.plan import Plan, require_graph, require_plan
 from .plain_counts import (
     by_holder,
     check_covered,
@@ -51,8 +51,10 @@ ADVICE = "the plan was changed, or its method has a defect: partition the graph 
 def verify(graph: Graph, plan: Plan) -> None:
     """Raise PlanError naming the first fault of a plan for `graph`, by points 1 to 5 above.
 
-    `check_program` is point 6, `check_memory` point 7.
+    `check_program` is point 6, `check_memory` point 7. Raises GraphError for a value that is not a graph.
     """
+    require_graph(graph)
+    require_plan(plan)
     _check_subject(graph, plan)
     try:
         _PlanCheck(graph, plan).run()

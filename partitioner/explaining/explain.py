@@ -14,13 +14,14 @@ from ...analyzer.bind.bound import Bound
 from ...dataflow.graph import Graph
 from ...errors import PlanError
 from ...programs.parts import Holding, Task
+from ...support.checked_argument import require
 from ...support.wording import alternatives
 from ..costs.plan_bytes import Contribution
 from ..layouts.forms import Form
 from ..layouts.order import in_order
 from ..layouts.parts import holdings, tasks, without_part
 from ..layouts.step_split import Layout
-from ..plans.plan import Plan
+from ..plans.plan import Plan, require_graph, require_plan
 from ..problem.classes import build_problem
 from ..problem.constraints import What
 from .copies import KeptCopy, kept_copies
@@ -94,9 +95,12 @@ class Explanation:
 def explain(graph: Graph, plan: Plan, name: str, what: What | None = None) -> Explanation:
     """Explain the operation or tensor `name`; `what` decides if both have that name.
 
-    If `what` is None, the operation is explained. Raises PlanError if the plan is not for `graph` or has no
-    such name.
+    If `what` is None, the operation is explained. Raises GraphError for a value that is not a graph, and
+    PlanError if the plan is not for `graph` or has no such name.
     """
+    require_graph(graph)
+    require_plan(plan)
+    require(isinstance(name, str), name, "name", "the name of an operation or a tensor", PlanError)
     operations = {operation.name: operation.index for operation in graph.operations}
     tensors = {tensor.name: tensor.index for tensor in graph.tensors}
     explainer = Explainer(graph, plan)

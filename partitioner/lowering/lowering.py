@@ -47,7 +47,7 @@ from ...tdl.ast import AnyReducer
 from ..costs.movement import Assembly, Fetches, Movements, OperatorRegions, WorkerRegions
 from ..layouts.copies import ReadCopy
 from ..layouts.order import in_order
-from ..plans.plan import Plan
+from ..plans.plan import Plan, require_graph, require_plan
 
 _Holdings = tuple[WorkerRegions, Sequence[Held]]
 """Regions of a tensor on workers, and the buffers that hold them."""
@@ -58,9 +58,12 @@ def lower(graph: Graph, plan: Plan, movements: Movements | None = None) -> Parti
     """Make the programs that run `graph` as `plan` says.
 
     `planned_bytes` are counted from the pieces and equal `plan.cost_bytes`. Plans with the same factors may
-    share `movements`, of which each is then found once. Raises PlanError if the plan is not for this graph,
-    and ProgramError if tensors that are to be collected together cannot wait for each other.
+    share `movements`, of which each is then found once. Raises GraphError for a value that is not a graph,
+    PlanError for one that is not a plan or not for this graph, and ProgramError if tensors that are to be
+    collected together cannot wait for each other.
     """
+    require_graph(graph)
+    require_plan(plan)
     lowering = Lowering(PlanRegions(graph, plan, movements or Movements(plan.workers, plan.factors)))
     homes = tuple([lowering.home(tensor.index) for tensor in graph.tensors])
     for operation in in_order(graph, plan.written_order):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 
+from ...errors import PlanError
 from ...simulator.times import NANOSECONDS
+from ...support.checked_argument import require
 from ..plans.sampling import Sampling
 from .simulated import SearchProgress, Watch
 
@@ -18,6 +20,7 @@ class Budget:
     def __init__(self, sampling: Sampling, watch: Watch | None) -> None:
         self.sampling = sampling
         """The seed and the budget."""
+        require(watch is None or callable(watch), watch, "watch", "a function", PlanError)
         self._watch = watch
         self._begin = self._shown = time.perf_counter()
         self._best: int | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache, partial
 from itertools import pairwise
@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 from ...dataflow.graph import Graph
 from ...dataflow.validate import validate
 from ...errors import MachineError, PlanError
+from ...support.checked_argument import require
 from ...support.gc_pause import gc_paused
 from ..layouts.forms import Form
 from ..layouts.step_split import Layout, check_strategies
@@ -275,6 +276,8 @@ def prepared(graph: Graph, workers: int, settings: SearchSettings) -> Prepared:
     method = settings.chosen_method()
     validate(graph)
     problem = build_problem(graph, settings.made_objective(graph, workers), settings.space())
+    fits = isinstance(settings.constraints, Iterable)
+    require(fits, settings.constraints, "constraints", "a list of constraints", PlanError)
     constraints = [parse_constraint(c) if isinstance(c, str) else c for c in settings.constraints]
     if settings.layouts is not None:
         constraints += layout_pins(graph, read_layouts(settings.layouts, workers).tensors)

@@ -262,6 +262,15 @@ def require_graph(value: object) -> None:
         )
 
 
+def require_plan(value: object) -> None:
+    """Raise PlanError if the value is not a plan, for example a graph or the name of a file."""
+    if not isinstance(value, Plan):
+        raise PlanError(
+            f"a Plan is needed, not a {type(value).__name__}; call tofu.partition(graph, workers), or "
+            "tofu.Plan.load(path) for a file"
+        )
+
+
 def require_workers(workers: object) -> None:
     """Raise PlanError unless the value is a number of workers."""
     if isinstance(workers, bool) or not isinstance(workers, int):

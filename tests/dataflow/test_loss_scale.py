@@ -157,5 +157,5 @@ def test_a_result_that_another_stage_reads_cannot_be_scaled(stage: Callable[[str
 
 @pytest.mark.parametrize("scale", [0, -1.0, float("inf"), float("nan")])
 def test_a_scale_that_is_none_is_an_error(scale: float) -> None:
-    with pytest.raises(GraphError, match="expected a positive number such as 128"):
+    with pytest.raises(GraphError, match="give a positive number such as 128"):
         training_graph(perceptron(), SHAPES, loss_scale=scale)

@@ -117,7 +117,7 @@ def test_settings_are_refused_when_a_module_is_made() -> None:
     network = tofu.sym.SoftmaxOutput(tofu.sym.Variable("data"))
     with pytest.raises(GraphError, match="computed in 'half'"):
         tofu.Module(network, dtype="half")
-    with pytest.raises(GraphError, match="loss scale is 0"):
+    with pytest.raises(GraphError, match="loss_scale is 0"):
         tofu.Module(network, loss_scale=0)
 
 
