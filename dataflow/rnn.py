@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import ClassVar, Protocol, TypeVar
 
 from ..errors import GraphError
+from ..support.checked_argument import is_count, require
 from .settings import TIE
 from .symbol import Symbol
 from .symbol.compose import apply, variable
@@ -273,6 +274,7 @@ def unroll_layers(
 def _begun(cell: Cell | SequentialRNNCell, given: Sequence[Symbol] | None) -> list[Symbol]:
     if given is None:
         return list(cell.begin_state())
+    require(isinstance(given, Sequence), given, "begin_state", "a list of symbols", GraphError)
     if len(given) != cell.state_count:
         raise GraphError(f"begin_state has {len(given)} states, but the cell has {cell.state_count}")
     return list(given)
@@ -280,8 +282,7 @@ def _begun(cell: Cell | SequentialRNNCell, given: Sequence[Symbol] | None) -> li
 
 def steps_of(prefix: str, length: int, inputs: Symbol | Sequence[Symbol], axis: int) -> list[Symbol]:
     """Return one symbol [batch, features] per step; `axis` is the time axis of one symbol of all steps."""
-    if length < 1:
-        raise GraphError(f"a cell cannot be unrolled over {length} time steps; use at least one")
+    require(is_count(length, 1), length, "length", "an integer from 1 on", GraphError)
     if isinstance(inputs, Symbol) and len(inputs) == 1:
         if length == 1:
             name = f"{prefix}inputs"
@@ -290,6 +291,7 @@ def steps_of(prefix: str, length: int, inputs: Symbol | Sequence[Symbol], axis: 
             "SliceChannel", inputs, num_outputs=length, axis=axis, squeeze_axis=True, name=f"{prefix}inputs"
         )
         return list(sliced)
+    require(isinstance(inputs, Iterable), inputs, "inputs", "a symbol, or one for each step", GraphError)
     steps = list(inputs)
     if len(steps) != length:
         raise GraphError(f"{len(steps)} inputs were given to unroll {length} time steps; give one for each")

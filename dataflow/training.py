@@ -76,7 +76,7 @@ def training_graph(
     require(is_count(micro_batches, 1), micro_batches, "micro_batches", "an integer from 1 on", GraphError)
     scale = checked_scale(loss_scale, dtype)
     builder, expansion = _forward(symbol, shapes, name, dtype, training=True)
-    _check_known(fixed, expansion, "parameters are to be fixed:")
+    _check_known(fixed, "fixed", expansion, "parameters are to be fixed:")
     losses = _losses(expansion)
     if not losses and not heads:
         raise _no_loss(symbol)
@@ -126,7 +126,7 @@ def gradient_graph(
     scale = checked_scale(loss_scale, dtype)
     builder, expansion = _forward(symbol, shapes, name, dtype, training=True)
     names = _parameters(builder, expansion) if wrt is None else list(wrt)
-    _check_known(names, expansion, "gradients are wanted for")
+    _check_known(names, "wrt", expansion, "gradients are wanted for")
     heads = scaled_heads(builder, _heads(builder, expansion, _losses(expansion)), scale)
     targets = [expansion.variables[name] for name in names]
     gradients = differentiate(builder, expansion, targets, heads, scale)
@@ -156,14 +156,9 @@ def _parameters(builder: GraphBuilder, expansion: ExpandedSymbol) -> list[str]:
     ]
 
 
-def _check_known(names: Collection[str], expansion: ExpandedSymbol, wish: str) -> None:
-    require(
-        isinstance(names, Collection) and not isinstance(names, str),
-        names,
-        "names",
-        "a list of names",
-        GraphError,
-    )
+def _check_known(names: Collection[str], argument: str, expansion: ExpandedSymbol, wish: str) -> None:
+    fits = isinstance(names, Collection) and not isinstance(names, str)
+    require(fits, names, argument, "a list of names", GraphError)
     unknown = [str(name) for name in names if name not in expansion.variables]
     if unknown:
         raise GraphError(

@@ -20,6 +20,7 @@ from typing import assert_never
 from ..analyzer.indices.region import Region
 from ..dataflow.graph import Graph
 from ..errors import ProgramError
+from ..support.checked_argument import is_count
 from ..support.wording import alternatives, counted
 from ..tdl.ast import AnyReducer
 
@@ -222,10 +223,10 @@ class PartitionedGraph:
     def require(self, worker: int | None, operation: str | None) -> None:
         """Raise ProgramError if the worker or the operation does not exist; None stands for all."""
         names = [each.name for each in self.graph.operations]
-        if worker is not None and not 0 <= worker < self.workers:
-            raise ProgramError(f"there is no worker {worker}; workers are numbered 0 to {self.workers - 1}")
+        if worker is not None and not (is_count(worker) and worker < self.workers):
+            raise ProgramError(f"there is no worker {worker!r}; workers are numbered 0 to {self.workers - 1}")
         if operation is not None and operation not in names:
-            raise ProgramError(f"there is no operation {operation!r}{alternatives(operation, names)}")
+            raise ProgramError(f"there is no operation {operation!r}{alternatives(str(operation), names)}")
 
     def _in_words(self, program: Program, instruction: Instruction) -> str:
         """Write one instruction: its verb, its operation, the regions, and the bytes that cross."""

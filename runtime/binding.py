@@ -16,7 +16,7 @@ from ..dataflow.rewrites.arrivals import arriving
 from ..dataflow.symbol import Symbol
 from ..dataflow.symbol.outputs import require_symbol
 from ..dataflow.training import gradient_graph, inference_graph, micro_shapes, training_graph
-from ..errors import ExecutionError, ShapeError
+from ..errors import ExecutionError, GraphError, ShapeError
 from ..operators.kernels.kernel import Array
 from ..support.checked_argument import require
 from .arrival_log import ArrivalLog
@@ -149,6 +149,7 @@ class Binding(Closeable):
         require(
             isinstance(shapes, Mapping), shapes, "shapes", "shapes by name: {'data': (64, 3)}", ShapeError
         )
+        require(isinstance(fixed, Collection), fixed, "fixed", "a list of names", GraphError)
         settings = get_optimizer(optimizer)
         purpose = _Purpose(dict(shapes), settings, frozenset(fixed), accumulate, unroll)
         bound = self._training

@@ -14,6 +14,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from ..errors import PlanError
+from .checked_argument import require
 
 if TYPE_CHECKING:
     from lark import Lark
@@ -68,6 +69,7 @@ _KINDS = {str: "text", int: "a whole number", bool: "true or false", ProtobufMes
 
 def parse_protobuf_text(text: str) -> ProtobufMessage:
     """Return the fields of a text. Raises PlanError naming the line of what is wrong."""
+    require(isinstance(text, str), text, "text", "a text", PlanError)
     from lark import UnexpectedInput
 
     try:

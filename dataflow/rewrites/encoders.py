@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...errors import GraphError
+from ...support.checked_argument import is_count, require
 from ..element_types import MIXED
 
 
@@ -33,8 +34,7 @@ class PowerSgd:
 
     def __post_init__(self) -> None:
         """Raise GraphError for a rank below 1."""
-        if self.rank < 1:
-            raise GraphError(f"a gradient cannot have rank {self.rank}; use 1 or more")
+        require(is_count(self.rank, 1), self.rank, "rank", "an integer from 1 on", GraphError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +46,9 @@ class TopK:
 
     def __post_init__(self) -> None:
         """Raise GraphError for a number below 1, and for a share that is not between 0 and 1."""
-        if isinstance(self.elements, int):
-            if self.elements < 1:
-                raise GraphError(f"{self.elements} elements cannot be exchanged; use 1 or more")
-        elif not 0 < self.elements < 1:
-            raise GraphError(
-                f"a share of {self.elements} elements cannot be exchanged; use one between 0 and 1"
-            )
+        share = isinstance(self.elements, float) and 0 < self.elements < 1
+        expected = "an integer from 1 on, or a share between 0 and 1"
+        require(share or is_count(self.elements, 1), self.elements, "elements", expected, GraphError)
 
 
 Encoder = Cast | PowerSgd | TopK

@@ -7,6 +7,7 @@ from functools import cache
 from types import MappingProxyType
 
 from ...errors import OperatorError
+from ...support.checked_argument import require
 from ...support.wording import suggestion
 from ..operator import Operator
 
@@ -39,6 +40,7 @@ def get(name: str) -> Operator:
 
     Raises OperatorError with a suggestion if there is none.
     """
+    require(isinstance(name, str), name, "name", "the name of an operator", OperatorError)
     operator = _library().get(name)
     if operator is None and name in REFUSED:
         raise OperatorError(f"{name} is not supported: {REFUSED[name]}")

@@ -9,6 +9,8 @@ from ....dataflow.graph import Graph
 from ....dataflow.merging.merged import merged
 from ....dataflow.rewrites.encoders import NO_REWRITE, Rewrite
 from ....dataflow.rewrites.rewriting import rewritten
+from ....errors import GraphError
+from ....support.checked_argument import require
 from ...plans.plan import Plan, require_graph, require_workers
 from ..flexflow.soap import Soap, find_soap
 
@@ -29,6 +31,7 @@ def rewrite(graph: Graph, workers: int, of: Rewriting) -> Graph:
     """
     require_graph(graph)
     require_workers(workers)
+    require(hasattr(of, "rewrites"), of, "of", "a plan or a strategy", GraphError)
     if isinstance(of, Plan) and of.merged:
         graph = merged(graph)
     changes = {name: each for name, each in of.rewrites.items() if each != NO_REWRITE}

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
 from ....dataflow.rewrites.encoders import NO_REWRITE, PartedRewrite, Rewrite
+from ....errors import PlanError
+from ....support.checked_argument import is_count, require
 
 DATA_PARALLEL = "data-parallel"
 """The base of a strategy that names none."""
@@ -188,7 +190,11 @@ def evenly(axis: int, extent: int, parts: int) -> Partition:
 
     >>> evenly(0, 10, 4)
     Partition(axis=0, bounds=(3, 6, 8))
+
+    Raises PlanError unless there is one part or more.
     """
+    require(is_count(extent), extent, "extent", "an integer from 0 on", PlanError)
+    require(is_count(parts, 1), parts, "parts", "an integer from 1 on", PlanError)
     size, larger = divmod(extent, parts)
     sizes = (size + (part < larger) for part in range(parts - 1))
     return Partition(axis, tuple(accumulate(sizes)))

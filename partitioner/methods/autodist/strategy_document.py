@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from ....dataflow.rewrites.encoders import NO_REWRITE
+from ....errors import PlanError
+from ....support.checked_argument import require
 from ...plans.rewrite_document import encode_rewrite
 from .strategy import AllReduce, Server, Synchronisation, Synchroniser, SyncStrategy
 from .strategy_file import FLAGS, TWO_LEVEL, VERSION
 
 
 def strategy_document(strategy: SyncStrategy) -> dict[str, object]:
-    """Return what a strategy file holds of a strategy."""
+    """Return what a strategy file holds of a strategy. Raises PlanError for another value."""
+    require(isinstance(strategy, SyncStrategy), strategy, "strategy", "a tofu.sync.Strategy", PlanError)
     head: dict[str, object] = {"strategy": VERSION}
     if strategy.base is not None:
         head["base"] = strategy.base

@@ -18,6 +18,7 @@ from ....support.placed_documents import read_placed
 from ....support.strict_documents import any_number, expect_keys, number_between, typed, typed_object
 from ....support.wording import alternatives
 from ...plans.compose import by_name
+from ...plans.plan import require_graph
 from ...plans.rewrite_document import ENTRIES as REWRITE_ENTRIES
 from ...plans.rewrite_document import decode_rewrite
 from .autodist_text import SUFFIXES, read_autodist_text
@@ -54,6 +55,7 @@ def read_strategy(path: Path, graph: Graph, workers: int, machine: Machine | Non
 
     Raises PlanError naming the file, the line and the entry that is wrong.
     """
+    require_graph(graph)
     path = path_of(path, "path", PlanError)
     if path.suffix in SUFFIXES:
         return read_autodist_text(path, graph, workers)
@@ -74,6 +76,7 @@ def parse_strategy(
 
     Raises PlanError naming the entry that is wrong.
     """
+    require_graph(graph)
     return _Reader(graph, WorkerNames(workers, machine), Path(), {}).read(document, DocumentPlace())
 
 

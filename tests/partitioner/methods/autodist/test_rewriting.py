@@ -263,7 +263,7 @@ def test_what_cannot_be_rewritten_is_refused() -> None:
         compile_strategy(graph, 2, everywhere(all_reduce(graph, 2), Rewrite(PowerSgd(1))))
     with pytest.raises(GraphError, match=r"shape \(4, 6\), so its rank is at most 4, not 5"):
         planned(Rewrite(PowerSgd(5)), 2)
-    with pytest.raises(GraphError, match="cannot have rank 0"):
+    with pytest.raises(GraphError, match="rank is 0"):
         PowerSgd(0)
     with pytest.raises(GraphError, match="cannot be encoded in 'float8'; use float16 or bfloat16"):
         Cast("float8")

@@ -156,9 +156,9 @@ def test_files_have_numbers_and_shares(tmp_path: Path) -> None:
 def test_what_cannot_be_exchanged_is_refused() -> None:
     with pytest.raises(GraphError, match=r"has 24 elements, so 25 of them cannot be exchanged"):
         planned(Rewrite(TopK(OUTPUTS * INPUTS + 1)), 2)
-    with pytest.raises(GraphError, match="0 elements cannot be exchanged"):
+    with pytest.raises(GraphError, match="elements is 0"):
         TopK(0)
-    with pytest.raises(GraphError, match=r"share of 1\.0 elements"):
+    with pytest.raises(GraphError, match=r"elements is 1\.0"):
         TopK(1.0)
     narrow = tofu.models.get("mlp", batch=8).training_graph(dtype="float16")
     with pytest.raises(GraphError, match="in float16, in which places of elements are not exact"):
