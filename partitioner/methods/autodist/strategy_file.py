@@ -50,7 +50,9 @@ _UPDATES = ("in-turn", "last")
 _MESSAGES = ("apart", "together")
 
 
-def read_strategy(path: Path, graph: Graph, workers: int, machine: Machine | None = None) -> SyncStrategy:
+def read_strategy(
+    path: str | Path, graph: Graph, workers: int, machine: Machine | None = None
+) -> SyncStrategy:
     """Read a strategy file for a graph, or AutoDist's own text. On a machine, it may name devices.
 
     Raises PlanError naming the file, the line and the entry that is wrong.
