@@ -41,7 +41,7 @@ from .partitioner.methods.method import Search, find_method
 from .partitioner.methods.placement.result import Placement
 from .partitioner.methods.simulated import Watch
 from .partitioner.methods.tensoropt import find_modelled_frontier
-from .partitioner.plans.plan import decode_plan, graph_of, require_graph, require_workers
+from .partitioner.plans.plan import decode_plan, graph_of, require_graph, require_plan, require_workers
 from .partitioner.plans.plan_file import encode_plan
 from .partitioner.plans.sampling import Sampling
 from .partitioner.problem.constraints import Constraint
@@ -360,15 +360,13 @@ class Module(module.TrainableModule):
                 _arrival_log(arrivals, replay),
             ),
         )
-        if plan is not None and not isinstance(plan, Plan):
-            raise PlanError(
-                f"plan is a {type(plan).__name__}, expected a tofu.Plan; use tofu.Plan.load to read a file"
-            )
-        if plan is not None and plan.workers != self.workers:
-            raise PlanError(
-                f"the plan is for {plan.workers} workers, but the context lists {self.workers}; "
-                "use as many as the plan has"
-            )
+        if plan is not None:
+            require_plan(plan)
+            if plan.workers != self.workers:
+                raise PlanError(
+                    f"the plan is for {plan.workers} workers, but the context lists {self.workers}; "
+                    "use as many as the plan has"
+                )
         self.plans: dict[str, Plan] = {}
         self._method = method
         self._on_cards = (

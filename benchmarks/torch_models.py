@@ -22,6 +22,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -294,7 +295,8 @@ def twelve_layers() -> dict[str, Any]:
 def main(path: str, limit: str, *only: str) -> None:
     signal.signal(signal.SIGPROF, _out_of_time)
     results: dict[str, Any] = json.loads(Path(path).read_text()) if Path(path).exists() else {}
-    results["versions"] = {"torch": torch.__version__, "python": platform.python_version()}
+    libraries = {name: version(name) for name in ("torchvision", "transformers")}
+    results["versions"] = {"torch": torch.__version__, "python": platform.python_version(), **libraries}
     models = results.setdefault("models", {})
     if not only or "twelve layers" in only:
         results["gpt2_of_12_layers"] = twelve_layers()

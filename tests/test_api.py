@@ -47,7 +47,7 @@ def test_a_plan_for_other_workers_is_refused():
 
 
 def test_the_name_of_a_plan_file_is_no_plan():
-    with pytest.raises(tofu.PlanError, match=r"plan is a str, .* use tofu\.Plan\.load"):
+    with pytest.raises(tofu.PlanError, match=r"a Plan is needed, not a str; .* tofu\.Plan\.load"):
         tofu.Module(_net(), tofu.cpu(0), plan="plan.json")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...errors import GraphError
-from ...support.checked_argument import is_count, require
+from ...support.checked_argument import is_count, is_number, require
 from ..element_types import MIXED
 
 
@@ -46,7 +46,7 @@ class TopK:
 
     def __post_init__(self) -> None:
         """Raise GraphError for a number below 1, and for a share that is not between 0 and 1."""
-        share = isinstance(self.elements, float) and 0 < self.elements < 1
+        share = is_number(self.elements) and 0 < self.elements < 1
         expected = "an integer from 1 on, or a share between 0 and 1"
         require(share or is_count(self.elements, 1), self.elements, "elements", expected, GraphError)
 
