@@ -27,7 +27,7 @@ from itertools import accumulate, pairwise
 from math import prod
 
 from ..errors import GraphError
-from ..support.checked_argument import is_count, require
+from ..support.checked_argument import require_count
 from .builder import Names, numbered
 from .equality import compared_tensors
 from .graph import Graph, Operation, Phase, Role, Tensor
@@ -48,7 +48,7 @@ def recomputed(graph: Graph, segments: int) -> Graph:
 
     A graph without a backward pass stays as it is. Raises GraphError for fewer segments than 1.
     """
-    require(is_count(segments, 1), segments, "recompute", "an integer from 1 on", GraphError)
+    require_count(segments, "recompute", GraphError, 1)
     forward = [operation for operation in graph.operations if operation.phase is Phase.FORWARD]
     if segments == 1 or len(forward) == len(graph.operations):
         return graph

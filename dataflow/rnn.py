@@ -14,7 +14,7 @@ from functools import partial
 from typing import ClassVar, Protocol, TypeVar
 
 from ..errors import GraphError
-from ..support.checked_argument import is_count, require
+from ..support.checked_argument import require, require_count
 from .settings import TIE
 from .symbol import Symbol
 from .symbol.compose import apply, variable
@@ -282,7 +282,7 @@ def _begun(cell: Cell | SequentialRNNCell, given: Sequence[Symbol] | None) -> li
 
 def steps_of(prefix: str, length: int, inputs: Symbol | Sequence[Symbol], axis: int) -> list[Symbol]:
     """Return one symbol [batch, features] per step; `axis` is the time axis of one symbol of all steps."""
-    require(is_count(length, 1), length, "length", "an integer from 1 on", GraphError)
+    require_count(length, "length", GraphError, 1)
     if isinstance(inputs, Symbol) and len(inputs) == 1:
         if length == 1:
             name = f"{prefix}inputs"

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from ..analyzer.indices.region import Shape
 from ..errors import DataError, GraphError
-from ..support.checked_argument import is_count, require
+from ..support.checked_argument import require, require_count
 from ..support.gc_pause import gc_paused
 from ..support.wording import alternatives
 from .autodiff import differentiate
@@ -73,7 +73,7 @@ def training_graph(
     between them are kept, and most other activations are computed again in the backward pass, see
     `recomputed`.
     """
-    require(is_count(micro_batches, 1), micro_batches, "micro_batches", "an integer from 1 on", GraphError)
+    require_count(micro_batches, "micro_batches", GraphError, 1)
     scale = checked_scale(loss_scale, dtype)
     builder, expansion = _forward(symbol, shapes, name, dtype, training=True)
     _check_known(fixed, "fixed", expansion, "parameters are to be fixed:")
@@ -98,7 +98,7 @@ def training_graph(
 
 def micro_shapes(shapes: Mapping[str, Shape], count: int) -> dict[str, Shape]:
     """Return the shapes of one of `count` equal parts of a batch. Raises DataError if it cannot be split."""
-    require(is_count(count, 1), count, "accumulate", "an integer from 1 on", DataError)
+    require_count(count, "accumulate", DataError, 1)
     for name, shape in shapes.items():
         if count > 1 and (not shape or shape[0] % count):
             raise DataError(

@@ -20,7 +20,7 @@ from typing import assert_never
 from ..analyzer.indices.region import Region
 from ..dataflow.graph import Graph
 from ..errors import ProgramError
-from ..support.checked_argument import is_count
+from ..support.checked_argument import is_count, require_kind
 from ..support.wording import alternatives, counted
 from ..tdl.ast import AnyReducer
 
@@ -284,7 +284,4 @@ def region_text(region: Region) -> str:
 
 def require_program(value: object) -> None:
     """Raise ProgramError if the value is not a partitioned graph, for example a graph or a plan."""
-    if not isinstance(value, PartitionedGraph):
-        raise ProgramError(
-            f"a PartitionedGraph is needed, not a {type(value).__name__}; call tofu.lower(graph, plan)"
-        )
+    require_kind(value, PartitionedGraph, "call tofu.lower(graph, plan)", ProgramError)

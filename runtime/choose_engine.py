@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ..errors import ExecutionError
 from ..programs.memory import MemoryPlan
 from ..programs.program import PartitionedGraph
-from ..support.checked_argument import is_count, require
+from ..support.checked_argument import require_count
 from .context import Context
 from .engine import Engine, MakeEngine, Watch
 
@@ -25,8 +25,8 @@ def engine_on(
     round the factors of float32 products to TF32. Raises ExecutionError for a mixture of kinds of devices,
     and if `threads` is not an integer from 1 on.
     """
-    fits = threads is None or is_count(threads, 1)
-    require(fits, threads, "threads", "an integer from 1 on", ExecutionError)
+    if threads is not None:
+        require_count(threads, "threads", ExecutionError, 1)
     kinds = {device.device_type for device in devices}
     match sorted(kinds):
         case [] | ["cpu"]:

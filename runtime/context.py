@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..errors import ExecutionError
-from ..support.checked_argument import is_count, require
+from ..support.checked_argument import require_count
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,18 +25,14 @@ class Context:
 
 def cpu(device_id: int = 0) -> Context:
     """Return a worker's device on the processor. Raises ExecutionError unless the number is from 0 on."""
-    _require_number(device_id)
+    require_count(device_id, "device_id", ExecutionError)
     return Context("cpu", device_id)
 
 
 def gpu(device_id: int = 0) -> Context:
     """Return the card of this number, as CUDA counts them. Raises ExecutionError as `cpu` does."""
-    _require_number(device_id)
+    require_count(device_id, "device_id", ExecutionError)
     return Context("gpu", device_id)
-
-
-def _require_number(device_id: object) -> None:
-    require(is_count(device_id), device_id, "device_id", "an integer from 0 on", ExecutionError)
 
 
 def devices_of(context: Context | Sequence[Context] | None) -> tuple[Context, ...]:

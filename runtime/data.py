@@ -16,7 +16,7 @@ import numpy.typing as npt
 from ..analyzer.indices.region import Shape
 from ..errors import DataError
 from ..operators.kernels.kernel import Array
-from ..support.checked_argument import is_count, require
+from ..support.checked_argument import require_count
 from .initializer import generator
 
 Arrays = Mapping[str, npt.ArrayLike]
@@ -139,7 +139,7 @@ class ArrayIterator(Batches):
         if not self.data:
             raise DataError("data has no arrays; give at least one")
         self.label = {} if label is None else _named(label, label_name)
-        require(is_count(batch_size, 1), batch_size, "batch_size", "an integer from 1 on", DataError)
+        require_count(batch_size, "batch_size", DataError, 1)
         self.batch_size = batch_size
         self._shuffle = shuffle
         self._seed = seed

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..errors import DataError
-from ..support.checked_argument import is_count, is_number, require
+from ..support.checked_argument import is_number, require, require_count
 from ..support.wording import alternatives
 from .metrics import Metric
 from .progress import Epoch
@@ -31,7 +31,7 @@ class EarlyStopping:
     """The change of the metric above which an epoch counts as better."""
 
     def __post_init__(self) -> None:
-        require(is_count(self.patience, 1), self.patience, "patience", "an integer from 1 on", DataError)
+        require_count(self.patience, "patience", DataError, 1)
         fits = is_number(self.least_gain) and self.least_gain >= 0
         require(fits, self.least_gain, "least_gain", "a number from 0 on", DataError)
 

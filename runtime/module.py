@@ -13,7 +13,7 @@ from ..analyzer.indices.region import Shape
 from ..dataflow.optimizer import Optimizer, get_optimizer
 from ..errors import DataError
 from ..operators.kernels.kernel import Array
-from ..support.checked_argument import is_count, is_number, require
+from ..support.checked_argument import is_number, require, require_count
 from .binding import Binding
 from .data import Batches, checked
 from .early_stopping import EarlyStopping
@@ -83,7 +83,7 @@ class TrainableModule(Binding):
         _require_batches(train_data)
         if eval_data is not None:
             _require_batches(eval_data)
-        require(is_count(num_epoch), num_epoch, "num_epoch", "an integer from 0 on", DataError)
+        require_count(num_epoch, "num_epoch", DataError)
         for name, called in (("on_step", on_step), ("on_epoch", on_epoch)):
             require(called is None or callable(called), called, name, "a function", DataError)
         fits = checkpoint is None or isinstance(checkpoint, str | PathLike)

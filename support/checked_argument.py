@@ -17,6 +17,18 @@ def require(fits: bool, value: object, name: str, expected: str, error: type[Tof
         raise error(f"{name} is {repr(value)[:60]} ({type(value).__name__}); give {expected}")
 
 
+def require_count(value: object, name: str, error: type[TofuError], least: int = 0) -> None:
+    """Raise `error` unless an argument is an integer of at least `least`."""
+    require(is_count(value, least), value, name, f"an integer from {least} on", error)
+
+
+def require_kind(value: object, kind: type, remedy: str, error: type[TofuError], name: str = "") -> None:
+    """Raise `error` unless a value is of a kind, called `name` if given; `remedy` says how to get one."""
+    if not isinstance(value, kind):
+        wanted = name or kind.__name__
+        raise error(f"a {wanted} is needed, not a {type(value).__name__}; {remedy}")
+
+
 def path_of(value: object, name: str, error: type[TofuError]) -> Path:
     """Return the path that an argument names; raise `error` if it is neither a text nor a path."""
     fits = isinstance(value, str) or (isinstance(value, PathLike) and isinstance(fspath(value), str))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...errors import GraphError
-from ...support.checked_argument import is_count, is_number, require
+from ...support.checked_argument import is_count, is_number, require, require_count
 from ..element_types import MIXED
 
 
@@ -34,7 +34,7 @@ class PowerSgd:
 
     def __post_init__(self) -> None:
         """Raise GraphError for a rank below 1."""
-        require(is_count(self.rank, 1), self.rank, "rank", "an integer from 1 on", GraphError)
+        require_count(self.rank, "rank", GraphError, 1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...errors import GraphError
+from ...support.checked_argument import require_kind
 from ..node import Entry, Node, auxiliary_variables, check_unique_names, topological
 
 
@@ -54,8 +55,5 @@ class Outputs:
 
 def require_symbol(value: object) -> None:
     """Raise GraphError if the value is not a symbol, for example a model or a module of PyTorch."""
-    if not isinstance(value, Outputs):
-        raise GraphError(
-            f"a Symbol is needed, not a {type(value).__name__}; a model of tofu.models has one in "
-            "model.symbol, and tofu.from_torch and tofu.from_onnx make one"
-        )
+    remedy = "a model of tofu.models has one in model.symbol, and tofu.from_torch and tofu.from_onnx make one"
+    require_kind(value, Outputs, remedy, GraphError, name="Symbol")

@@ -21,7 +21,7 @@ from ..layouts.forms import Form
 from ..layouts.order import in_order
 from ..layouts.parts import holdings, tasks, without_part
 from ..layouts.step_split import Layout
-from ..plans.plan import Plan, require_graph, require_plan
+from ..plans.plan import Plan, require_plan
 from ..problem.classes import build_problem
 from ..problem.constraints import What
 from .copies import KeptCopy, kept_copies
@@ -98,12 +98,11 @@ def explain(graph: Graph, plan: Plan, name: str, what: What | None = None) -> Ex
     If `what` is None, the operation is explained. Raises GraphError for a value that is not a graph, and
     PlanError if the plan is not for `graph` or has no such name.
     """
-    require_graph(graph)
     require_plan(plan)
     require(isinstance(name, str), name, "name", "the name of an operation or a tensor", PlanError)
+    explainer = Explainer(graph, plan)
     operations = {operation.name: operation.index for operation in graph.operations}
     tensors = {tensor.name: tensor.index for tensor in graph.tensors}
-    explainer = Explainer(graph, plan)
     if name in operations and what != "tensor":
         return explainer.operator(operations[name])
     if name in tensors and what != "operator":

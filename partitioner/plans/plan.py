@@ -11,7 +11,7 @@ from pathlib import Path
 from ...dataflow.graph import Graph
 from ...errors import GraphError, PlanError
 from ...machines.machine import WORKER_LIMIT
-from ...support.checked_argument import path_of
+from ...support.checked_argument import path_of, require_kind
 from ...support.notebook_display import NotebookDisplay
 from ...support.wording import alternatives
 from ..costs.movement import Movements
@@ -255,20 +255,14 @@ def graph_of(plan: Plan) -> Graph:
 
 def require_graph(value: object) -> None:
     """Raise GraphError if the value is not a graph, for example a model or a symbol."""
-    if not isinstance(value, Graph):
-        raise GraphError(
-            f"a Graph is needed, not a {type(value).__name__}; call model.training_graph() for a "
-            "model, or tofu.training_graph(symbol, shapes) for a symbol"
-        )
+    remedy = "call model.training_graph() for a model, or tofu.training_graph(symbol, shapes) for a symbol"
+    require_kind(value, Graph, remedy, GraphError)
 
 
 def require_plan(value: object) -> None:
     """Raise PlanError if the value is not a plan, for example a graph or the name of a file."""
-    if not isinstance(value, Plan):
-        raise PlanError(
-            f"a Plan is needed, not a {type(value).__name__}; call tofu.partition(graph, workers), or "
-            "tofu.Plan.load(path) for a file"
-        )
+    remedy = "call tofu.partition(graph, workers), or tofu.Plan.load(path) for a file"
+    require_kind(value, Plan, remedy, PlanError)
 
 
 def require_workers(workers: object) -> None:

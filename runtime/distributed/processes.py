@@ -15,7 +15,7 @@ from ... import errors
 from ...errors import ExecutionError, TofuError
 from ...programs.memory import MemoryPlan
 from ...programs.program import PartitionedGraph
-from ...support.checked_argument import is_count, require
+from ...support.checked_argument import require, require_count
 from ..closeable import Closeable
 from ..cuda.cards import own_cards
 from ..engine import Engine, MakeEngine, Watch
@@ -229,7 +229,7 @@ def distributed(
     it. If one sends no sign of life for `timeout_seconds`, it counts as lost too. Raises ExecutionError if
     the processes do not find each other within `join_seconds`, or if versions or arithmetic differ.
     """
-    require(is_count(workers_each, 1), workers_each, "workers_each", "an integer from 1 on", ExecutionError)
+    require_count(workers_each, "workers_each", ExecutionError, 1)
     fits = transport in TRANSPORTS
     require(fits, transport, "transport", f"one of {', '.join(TRANSPORTS)}", ExecutionError)
     require(device in DEVICES, device, "device", f"one of {', '.join(DEVICES)}", ExecutionError)

@@ -8,7 +8,7 @@ from itertools import accumulate
 
 from ....dataflow.rewrites.encoders import NO_REWRITE, PartedRewrite, Rewrite
 from ....errors import PlanError
-from ....support.checked_argument import is_count, require
+from ....support.checked_argument import require_count
 
 DATA_PARALLEL = "data-parallel"
 """The base of a strategy that names none."""
@@ -193,8 +193,8 @@ def evenly(axis: int, extent: int, parts: int) -> Partition:
 
     Raises PlanError unless there is one part or more.
     """
-    require(is_count(extent), extent, "extent", "an integer from 0 on", PlanError)
-    require(is_count(parts, 1), parts, "parts", "an integer from 1 on", PlanError)
+    require_count(extent, "extent", PlanError)
+    require_count(parts, "parts", PlanError, 1)
     size, larger = divmod(extent, parts)
     sizes = (size + (part < larger) for part in range(parts - 1))
     return Partition(axis, tuple(accumulate(sizes)))
