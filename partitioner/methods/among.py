@@ -37,7 +37,7 @@ HALVINGS = 12
 """The number of times that the range of prices is halved."""
 
 CORRECTIONS = 3
-"""How many plans at a lowest price are made until one is within the limit."""
+"""The most plans that are made at a lowest price."""
 
 
 class Among:
@@ -89,8 +89,8 @@ class Among:
     ) -> None:
         """Call `arenas` with the plan at the lowest of ascending prices whose arenas are within `room`.
 
-        Arenas take long to plan, so those of other plans are taken to be `excess` times what is live. If a
-        plan is not within `room` after all, `excess` is what its arenas take, and another one is found.
+        Arenas take long to plan, so those of other plans are taken to be `excess` times what is live. After
+        each plan, that is corrected by what its arenas take, and another one is found if that leads to it.
         """
 
         @cache
@@ -99,16 +99,15 @@ class Among:
             _, live = self._live.fullest_of(solution.strategies, solution.dimensions, self._factors)
             return solution, live
 
+        tried = {len(prices)}
         for _ in range(CORRECTIONS):
             most = int(room / excess)
             place = bisect_left(range(len(prices)), True, key=lambda each: found(prices[each])[1] <= most)
-            if place == len(prices):
+            if place in tried:
                 return
+            tried.add(place)
             solution, live = found(prices[place])
-            taken = arenas(solution)
-            if taken <= room:
-                return
-            excess = max(excess, Fraction(taken, live))
+            excess = Fraction(arenas(solution), live)
 
     def _at(self, price: Fraction, operations: Iterable[int]) -> Solution:
         """Return the best plan at a price, also on what is live while some operations compute."""

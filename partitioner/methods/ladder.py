@@ -5,7 +5,8 @@
 
 Plans come from the same searches with prices in their tables: on all tensors that are live at the fullest
 instant, in grades, and on the buffers of operations that exceed the limit if nothing else fits. The
-higher the price, the less plans hold. The least price of a ladder whose plan fits is found by bisection.
+higher the price, the less plans hold. The least price of a ladder whose plan fits is found by bisection. If
+no limit is given, a coarse search looks at few prices, in steps.
 The plan that replicates nothing is tried as well, and so are those that the bound leads to (`lagrangian`).
 The choices of all these plans are then combined at finer prices (`among`), at few of them if no limit is
 given.
@@ -15,9 +16,10 @@ one without a limit and the lightest. With `exact`, plans are looked at in risin
 which proves the optimum of small problems; if nothing fits, in rising order of memory.
 
 The workspace of kernels counts. It is slow to find, so it is found for plans that would be returned, and
-others are taken to need as much as the last one. Implemented in: `_bisect` (the bisection), `settled` (the
-workspace), `_combine_near` (without a limit), `_bounded` (the bound), `_with_copies`, `_proven` and
-`_lightest` (plans by cost), `LiveBytes.graded_prices` and `buffer_prices` (prices).
+others are taken to need as much as the last one. Implemented in: `_bisect` (the bisection), `_stepped` (the
+coarse search), `settled` (the workspace), `_combine_near` (without a limit), `_bounded` (the bound),
+`_with_copies`, `_proven` and `_lightest` (plans by cost), `LiveBytes.graded_prices` and `buffer_prices`
+(prices).
 
 Guarantees: of the plans that were tried and fit, the cheapest is found. Its bound holds for the plans of its
 space that fit; if it has copies beyond the space, the bound holds without a limit. If none fits, the lightest
@@ -70,6 +72,12 @@ NEARLY_FULLEST = Fraction(95, 100)
 
 COARSE = 8
 """Without a limit, and for plans that are recombined, bisection ends at this number of rungs."""
+
+MIDDLE = (RUNGS - 1) // 2
+"""The rung that is searched first in these cases; memory is mostly worth prices near its."""
+
+STEP = 5
+"""The rungs of a step from there, down if the plan fits, and up if it does not."""
 
 NEAR = 8
 """The rungs below and above one whose plan fits, at whose prices choices are combined without a limit."""
@@ -305,14 +313,12 @@ class Ladder:
     def _bisect(self) -> int | None:
         """Return the lowest rung whose plan fits, and None if no price on all bytes leads to one that does.
 
-        If that of the highest does not, operations get prices. A coarse search does not look above the middle
-        if the plan there fits.
+        If that of the highest does not, operations get prices. A coarse search looks at few rungs.
         """
         self._split(self._quick)
+        if self.stride == COARSE and (stepped := self._stepped()) is not None:
+            return stepped
         high, hot = RUNGS - 1, frozenset[int]()
-        middle = (high - 1) // 2
-        if self.stride == COARSE and self.fits(self._rung(middle, hot)):
-            return self._lowest_fitting(middle, lambda rung: self._rung(rung, hot))
         for _ in range(REPAIRS):
             top = self._rung(high, hot)
             if self.fits(top):
@@ -323,12 +329,29 @@ class Ladder:
         rung = self._lowest_fitting(high, lambda rung: self._rung(rung, hot))
         return None if hot else rung
 
+    def _stepped(self) -> int | None:
+        """Return the lowest rung whose plan fits, in steps from the middle; None if no plan there fits."""
+
+        def fits(rung: int) -> bool:
+            return self.fits(self._rung(rung, frozenset()))
+
+        rung = MIDDLE
+        if fits(rung):
+            while rung >= STEP and fits(rung - STEP):
+                rung -= STEP
+        elif fits(RUNGS - 1):
+            while not fits(rung):
+                rung += STEP
+        else:
+            return None
+        return rung
+
     def _combine_near(self, rung: int) -> None:
-        """Combine the best plan that fits with the lightest that costs less, at prices near a rung's."""
+        """Combine the best plan that fits with larger ones that cost less, at prices near a rung's."""
         best, workers = self._best(), self._workers
         if best is None or not (larger := self.larger(best)):
             return
-        among = Among(self.live, workers, [best.plan, larger[0].plan])
+        among = Among(self.live, workers, [each.plan for each in (best, *larger)])
         _, live = self.live.fullest_of(*choices_of(self._problem, best.plan), best.plan.factors)
         places = range((rung - NEAR) * FINER, (rung + NEAR) * FINER)
         among.at_lowest_price(

@@ -124,6 +124,9 @@ class LiveBytes:
     _elements: dict[tuple[object, ...], int] = field(default_factory=dict, repr=False)
     """The numbers of elements that were counted."""
 
+    _least: dict[int, tuple[int, ...]] = field(default_factory=dict, repr=False)
+    """The results of `least_totals` for numbers of workers."""
+
     @classmethod
     def of(cls, problem: Problem) -> LiveBytes:
         """Find what is live while each operation computes."""
@@ -315,8 +318,10 @@ class LiveBytes:
             for across, buffers in zip(self.across, self.buffers, strict=True)
         ]
 
-    def least_totals(self, workers: int) -> list[int]:
+    def least_totals(self, workers: int) -> tuple[int, ...]:
         """Return, for each operation, the least that is live on all workers while it computes."""
+        if workers in self._least:
+            return self._least[workers]
         factors = self.problem.objective.factors(workers)
         held, known = self._whole_totals(factors)
         fullest = sorted(range(len(known)), key=lambda o: -known[o] - self._sizes_of_buffers[o])[:FULLEST]
@@ -324,7 +329,8 @@ class LiveBytes:
             known[operation] = max(
                 known[operation], self.across[operation] + self._least_buffers(operation, factors)
             )
-        return [held + more for more in known]
+        found = self._least[workers] = tuple([held + more for more in known])
+        return found
 
     @cached_property
     def _sizes_of_buffers(self) -> list[int]:
