@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -37,6 +38,9 @@ COMMANDS = {
 }
 """Every command and what it does; its module is imported when it is called."""
 
+COMPUTING = frozenset({"audit", "doctor", "profile", "train"})
+"""The commands that multiply matrices, or say how this machine does."""
+
 
 class _Commands(click.Group):
     """Subcommands by module name; every `TofuError` ends as one message."""
@@ -47,6 +51,8 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
+        if cmd_name not in COMPUTING:
+            ctx.with_resource(_one_blas_thread())
         command: click.Command = importlib.import_module(f".{cmd_name}", __package__).command
         return command
 
@@ -76,6 +82,20 @@ class _Commands(click.Group):
             if sys.__stdout__ is not None:  # it is None if the command began with it closed
                 sys.stdout.flush()
         return done
+
+
+@contextmanager
+def _one_blas_thread() -> Iterator[None]:
+    """Keep NumPy's BLAS from starting threads, which wait busily for a tenth of a second on each core."""
+    name = "OPENBLAS_NUM_THREADS"
+    if name in os.environ:
+        yield
+        return
+    os.environ[name] = "1"
+    try:
+        yield
+    finally:
+        del os.environ[name]
 
 
 @contextmanager
