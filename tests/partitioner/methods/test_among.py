@@ -82,7 +82,7 @@ def test_classes_change_one_after_the_other():
 
 
 def test_the_plan_at_the_lowest_price_within_a_limit_is_found():
-    """Arenas that turn out larger than what is live correct those of later plans."""
+    """Arenas that turn out larger or smaller than they were taken to be correct those of later plans."""
     live, plans = combined(layers=4)
     known = [measured(live, *map(tuple, choices_of(live.problem, plan)), plan.factors) for plan in plans]
     (least_moved, free), (_, split) = known
@@ -109,4 +109,7 @@ def test_the_plan_at_the_lowest_price_within_a_limit_is_found():
     too_large, *_, last = found(room, really=Fraction(room, taken) * Fraction(101, 100))
     assert too_large[1] > room >= last[1]
     assert last[0] > too_large[0] == moved
+    too_small, *_, last = found(room, excess=Fraction(11, 10))
+    assert last == (moved, taken)
+    assert too_small[0] > moved
     assert found(room, excess=Fraction(2)) == []
