@@ -86,7 +86,7 @@ class _Commands(click.Group):
 
 @contextmanager
 def _one_blas_thread() -> Iterator[None]:
-    """Keep NumPy's BLAS from starting threads, which wait busily for a tenth of a second on each core."""
+    """Keep NumPy's BLAS from starting threads, which wait busily for a while after NumPy is imported."""
     name = "OPENBLAS_NUM_THREADS"
     if name in os.environ:
         yield

@@ -4,12 +4,11 @@
     constraint    peak(x) <= limit       the most that a worker of the lowered plan holds
 
 Plans come from the same searches with prices in their tables: on all tensors that are live at the fullest
-instant, in grades, and on the buffers of operations that exceed the limit if nothing else fits. The
-higher the price, the less plans hold. The least price of a ladder whose plan fits is found by bisection. If
-no limit is given, a coarse search looks at few prices, in steps.
-The plan that replicates nothing is tried as well, and so are those that the bound leads to (`lagrangian`).
-The choices of all these plans are then combined at finer prices (`among`), at few of them if no limit is
-given.
+instant, in grades, and on the buffers of operations that exceed the limit if nothing else fits. The higher
+the price, the less plans hold. The least price of a ladder whose plan fits is found by bisection. A coarse
+search, as without a given limit, looks at few prices, in steps. The plan that replicates nothing is tried as
+well, and so are those that the bound leads to (`lagrangian`). The choices of all these plans are then
+combined at finer prices (`among`); without a given limit, those of a few plans at few prices.
 
 If the space keeps what is made, copies are then kept beyond it (`keeping_within`), for the best plan, the
 one without a limit and the lightest. With `exact`, plans are looked at in rising order of cost (`by_cost`),
