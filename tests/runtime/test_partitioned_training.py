@@ -158,12 +158,14 @@ FAULTS: Mapping[str, Callable[[Calls], Calls]] = {
 }
 
 
-@pytest.mark.usefixtures("native")
 @pytest.mark.parametrize("fault", FAULTS)
-def test_faults_planted_in_lists_of_calls_are_found(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_faults_planted_in_lists_of_calls_are_found(
+    fault: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = single("perceptron", 2)
+    request.getfixturevalue("native")
     right, plant = call_list.call_list, FAULTS[fault]
     monkeypatch.setattr(call_list, "call_list", lambda calls, *addresses: right(plant(calls), *addresses))
-    expected = single("perceptron", 2)
     with pytest.raises(AssertionError):
         require_bits(expected, "perceptron", 2, workers=4)
 
