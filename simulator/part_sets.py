@@ -13,10 +13,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
-from ..analyzer.indices.region import Boxes, Region
+import numpy as np
+
+from ..analyzer.indices.region import Boxes, Region, volume
 from ..errors import PlanError
 from ..programs.program import region_text
-from ..support.compiled import COMPILED, Numbers, compiled, numbers, plain, zeros
+from ..support.compiled import Numbers, compiled, looped, numbers, plain, zeros
 
 _NONE = -1
 
@@ -58,53 +60,29 @@ class Pieces:
 
 def pieces(boxes: Boxes, term: Sequence[int], terms: int) -> Pieces:
     """Return regions, grouped."""
-    bounds = boxes.flatten() if COMPILED else boxes.ravel().tolist()
-    listed = numbers(term)
-    return Pieces(boxes.shape[1], bounds, listed, terms, *_grouped(bounds, listed))
-
-
-@compiled
-def _grouped(bounds: Numbers, term: Numbers) -> tuple[Numbers, Numbers, Numbers, Numbers]:
-    """Return the elements and the group of each region, where each group begins, and the members of all."""
-    count = len(term)
-    axes = len(bounds) // max(count, 1)
-    elements, group, first, sizes = zeros(count), zeros(count), zeros(count), zeros(count)
-    groups = 0
-    for number in range(count):
-        whole, at = 1, number * axes
-        for axis in range(at, at + axes, 2):
-            whole *= max(bounds[axis + 1] - bounds[axis], 0)
-        elements[number] = whole
-        found = _NONE
-        for other in range(groups):
-            same = term[first[other]] == term[number]
-            for axis in range(axes):
-                if not same:
-                    break
-                same = bounds[first[other] * axes + axis] == bounds[at + axis]
-            if same:
-                found = other
-                break
-        if found == _NONE:
-            found = groups
-            first[groups] = number
-            groups += 1
-        group[number] = found
-        sizes[found] += 1
-    ends, members, places = zeros(groups + 1), zeros(count), zeros(groups)
-    for each in range(groups):
-        places[each] = ends[each]
-        ends[each + 1] = ends[each] + sizes[each]
-    for number in range(count):
-        members[places[group[number]]] = number
-        places[group[number]] += 1
-    return elements, group, ends, members
+    count, axes, _ = boxes.shape
+    numbered: dict[tuple[int, tuple[int, ...]], int] = {}
+    regions = map(tuple, boxes.reshape(count, 2 * axes).tolist())
+    group = [numbered.setdefault(each, len(numbered)) for each in zip(term, regions, strict=True)]
+    sizes = np.bincount(np.array(group, np.int64), minlength=len(numbered))
+    return Pieces(
+        axes,
+        looped(boxes.copy()),
+        numbers(term),
+        terms,
+        looped(volume(boxes)),
+        numbers(group),
+        numbers([0, *sizes.cumsum().tolist()]),
+        numbers(sorted(range(count), key=group.__getitem__)),
+    )
 
 
 def check_tiles(found: Pieces, whole: Region) -> None:
     """Raise PlanError unless the distinct regions of every term are disjoint and make up all of `whole`."""
     full = numbers([bound for interval in whole for bound in interval])
-    one, other = _fault(found.bounds, found.term, found.groups, found.members, full)
+    one, other = _NONE, _NONE
+    if not _in_grid(found, whole):
+        one, other = _fault(found.bounds, found.term, found.groups, found.members, full)
     if one != _NONE:
         text = region_text(found.region(one))
         if other == _NONE:
@@ -113,24 +91,31 @@ def check_tiles(found: Pieces, whole: Region) -> None:
             f"the parts {text} and {region_text(found.region(other))} overlap; parts are equal or disjoint"
         )
     size = prod([upper - lower for lower, upper in whole])
-    covered = _covered(found.elements, found.term, found.terms, found.groups, found.members)
-    for term, count in enumerate(plain(covered)):
+    term, elements, members = plain(found.term), plain(found.elements), plain(found.members)
+    covered = [0] * found.terms
+    for begin in plain(found.groups)[:-1]:
+        covered[term[members[begin]]] += elements[members[begin]]
+    for number, count in enumerate(covered):
         if count != size:
-            place = f"term {term}: " if found.terms > 1 else ""
+            place = f"term {number}: " if found.terms > 1 else ""
             raise PlanError(
                 f"{place}the parts cover {count} of the {size} elements of {region_text(whole)}; add "
                 f"the others"
             )
 
 
-@compiled
-def _covered(elements: Numbers, term: Numbers, terms: int, groups: Numbers, members: Numbers) -> Numbers:
-    """Return how many elements the distinct regions of each term have."""
-    found = zeros(terms)
-    for group in range(len(groups) - 1):
-        one = members[groups[group]]
-        found[term[one]] += elements[one]
-    return found
+def _in_grid(found: Pieces, whole: Region) -> bool:
+    """Tell whether all intervals are in `whole`, and those along each axis are equal or disjoint.
+
+    Different regions are then disjoint. Tests of two at a time take long if there are many.
+    """
+    boxes = np.asarray(found.bounds, np.int64).reshape(len(found.group), found.axes, 2)
+    for axis, (least, most) in enumerate(whole):
+        intervals = sorted(set(zip(*boxes[:, axis].T.tolist(), strict=True)))
+        ends = [least, *[upper for _, upper in intervals]]
+        if max(ends) > most or any(end > lower for end, (lower, _) in zip(ends, intervals, strict=False)):
+            return False
+    return True
 
 
 @compiled

@@ -93,6 +93,13 @@ class Loop(Generic[P, R]):
         return self._machine_code
 
 
+class Part(Loop[P, R]):
+    """A part of loops that takes no longer in plain Python. It is compiled for the loops that call it."""
+
+    def __call__(self, *arguments: P.args, **named: P.kwargs) -> R:
+        return self.source(*arguments, **named)
+
+
 def machine_code(loop: Callable[P, R]) -> Callable[P, R]:
     """Compile a loop at its first call, and keep the result for later processes.
 
@@ -160,7 +167,7 @@ def _zero_list(count: int) -> Numbers:
     return [0] * count
 
 
-zeros = compiled(_zero_array if COMPILED else _zero_list)
+zeros = Part(_zero_array) if COMPILED else _zero_list
 """Return zeros as loops take them. Loops call it as well."""
 
 
@@ -172,7 +179,7 @@ def _itself(values: list[int]) -> Numbers:
     return values
 
 
-packed = compiled(_array_of if COMPILED else _itself)
+packed = Part(_array_of) if COMPILED else _itself
 """Return a list that a loop made as loops take it. For loops alone."""
 
 

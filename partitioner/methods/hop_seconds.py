@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from functools import cached_property
-from itertools import accumulate
+from itertools import zip_longest
 from math import inf
 
 import numpy as np
+import numpy.typing as npt
 
 from ...errors import PlanError
 from ...machines.machine import Machine
@@ -21,13 +22,10 @@ from ...simulator.message_times import (
     WORKER,
     ElementKind,
     MessageTimes,
-    Transfers,
-    entry,
 )
 from ...simulator.part_cache import PartCache
 from ...simulator.part_sets import PartSet
 from ...simulator.times import NANOSECONDS
-from ...support.compiled import Numbers, compiled, numbers, plain, zeros
 from ..costs.movement import WorkerRegions
 
 Groups = tuple[int, ...]
@@ -46,8 +44,8 @@ class Hops:
         self._parts = PartCache()
         self._sets: dict[WorkerRegions, PartSet] = {}
         self._elements: dict[int, ElementKind] = {}
-        self._ends, self._lanes = zeros(1), zeros(0)
-        """Where the lanes of each way end in the other list, after a zero, and the lanes of all ways."""
+        self._lanes = np.zeros((0, 0), np.int64)
+        """What `_lanes_of_ways` returned."""
         self._known: dict[tuple[WorkerRegions, WorkerRegions, int, bool], float] = {}
 
     @cached_property
@@ -78,21 +76,42 @@ class Hops:
     def _found(self, source: WorkerRegions, target: WorkerRegions, itemsize: int, made: bool) -> float:
         element = self._elements.setdefault(itemsize, ElementKind("", itemsize, ""))
         parts, wanted = self._set_of(source), self._set_of(target)
-        there = zeros(len(target.workers))
+        there = np.zeros(len(target.workers), np.bool_)
         if not made:
             transfers = self._messages.fetched(wanted, parts, element)
         else:
             transfers = self._messages.collected(parts, wanted, element)
-            same = self._messages.matching(parts, wanted)[0] if source.terms == target.terms else ()
-            for number in plain(same) if len(same) else ():
-                if number != _NONE:
-                    there[number] = 1
-        ways = self._messages.ways
-        if len(self._ends) <= len(ways.lanes):
-            self._ends = numbers(accumulate(map(len, ways.lanes), initial=0))
-            self._lanes = numbers(lane for listed in ways.lanes for lane in listed)
-        own, occupied = zeros(self._workers), zeros(len(ways.lane_names) + 1)
-        return int(_busiest(transfers, there, self._ends, self._lanes, own, occupied)) / NANOSECONDS
+            if source.terms == target.terms:
+                same = np.asarray(self._messages.matching(parts, wanted)[0])
+                there[same[same != _NONE]] = True
+        return self._busiest(np.asarray(transfers), there) / NANOSECONDS
+
+    def _busiest(self, transfers: npt.NDArray[np.int64], there: npt.NDArray[np.bool_]) -> int:
+        """Return the nanoseconds in which the busiest lane is occupied, of readers or of messages.
+
+        `there` marks the readers whose parts are made where they are wanted.
+        """
+
+        def listed(head: int, count: int) -> npt.NDArray[np.int64]:
+            return transfers[transfers[head] : transfers[head] + count]
+
+        readers = int(transfers[READERS])
+        reading = (listed(KEPT, readers) == _NONE) & ~there
+        spent = (listed(BEGIN, readers) + listed(FINISH, readers)) * reading
+        firsts = listed(FIRSTS, readers + 1)
+        times = listed(TIME, firsts[-1]) * reading.repeat(np.diff(firsts))
+        lanes = self._lanes_of_ways()[listed(WAY, firsts[-1])]
+        own = np.bincount(listed(WORKER, readers), spent)
+        occupied = np.bincount(lanes.ravel(), times.repeat(lanes.shape[1]))[1:]
+        return int(max(own.max(initial=0), occupied.max(initial=0)))
+
+    def _lanes_of_ways(self) -> npt.NDArray[np.int64]:
+        """Return the number of each lane of each way plus 1, and 0 for ways with fewer lanes."""
+        ways = self._messages.ways.lanes
+        if len(self._lanes) < len(ways):
+            of_lanes = zip_longest(*ways, fillvalue=_NONE)
+            self._lanes = np.array(list(of_lanes), np.int64).reshape(-1, len(ways)).T + 1
+        return self._lanes
 
     def _set_of(self, regions: WorkerRegions) -> PartSet:
         """Return regions as the simulator has them."""
@@ -102,30 +121,3 @@ class Hops:
             pieces = self._parts.pieces(boxes, regions.term, regions.terms)
             found = self._sets[regions] = self._parts.parts(regions.workers, pieces)
         return found
-
-
-@compiled
-def _busiest(
-    transfers: Transfers, there: Numbers, ends: Numbers, lanes: Numbers, own: Numbers, occupied: Numbers
-) -> int:
-    """Return the nanoseconds in which the busiest lane is occupied, of readers or of messages.
-
-    `there` marks the readers whose parts are made where they are wanted. The lanes of a way end before its
-    place in `ends`. `own` and `occupied` are zero, for each worker and each lane.
-    """
-    for reader in range(transfers[READERS]):
-        if there[reader] or entry(transfers, 0, KEPT, reader) != _NONE:
-            continue
-        time = entry(transfers, 0, BEGIN, reader) + entry(transfers, 0, FINISH, reader)
-        own[entry(transfers, 0, WORKER, reader)] += time
-        first, last = entry(transfers, 0, FIRSTS, reader), entry(transfers, 0, FIRSTS, reader + 1)
-        for message in range(first, last):
-            way = entry(transfers, 0, WAY, message)
-            for place in range(ends[way], ends[way + 1]):
-                occupied[lanes[place]] += entry(transfers, 0, TIME, message)
-    found = 0
-    for each in own:
-        found = max(found, each)
-    for each in occupied:
-        found = max(found, each)
-    return int(found)
