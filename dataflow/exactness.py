@@ -1,17 +1,21 @@
-"""Which tensors hold whole numbers that may not be rounded: positions, labels, counts.
+"""Which tensors may not be rounded: positions, labels, counts, and results that are compared.
 
 A float16 has no 2049, a bfloat16 no 257. If a description uses a tensor as an index, or compares it with an
 index variable, neither this tensor nor any that it is computed from may be rounded.
+
+If it looks for an element among values that it computes, such as the largest of some products, rounding that
+element would make it equal none of them. The tensors that it is computed from may be rounded.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cache
+from math import isinf
 
 from ..analyzer.bind.analysis import Analysis
 from ..tdl import ast
-from ..tdl.traverse import Node, children, walk
+from ..tdl.traverse import Node, children, reads_elements, walk
 from .graph import Operation
 
 _COMPARISONS = frozenset(("<", "<=", ">", ">=", "==", "!="))
@@ -20,8 +24,11 @@ _UNVALUED = frozenset(("and", "or", *_COMPARISONS))
 
 
 def exact_tensors(operations: Sequence[Operation]) -> set[int]:
-    """Tensors of operations in execution order whose values are used as positions, or become those."""
+    """Tensors of operations in execution order whose values are used as positions, or become those, or are
+    compared with computed ones.
+    """
     exact: set[int] = set()
+    compared: set[int] = set()
     for operation in reversed(operations):
         analysis = operation.bound.analysis
         tensors = dict(zip(analysis.description.tensor_names, operation.inputs, strict=True))
@@ -30,7 +37,8 @@ def exact_tensors(operations: Sequence[Operation]) -> set[int]:
             if output in exact:
                 wanted.update(_sources(analysis, number))
         exact.update(tensors[name] for name in wanted)
-    return exact
+        compared.update(tensors[name] for name in _compared(analysis))
+    return exact | compared
 
 
 @cache
@@ -48,6 +56,39 @@ def _positions(analysis: Analysis) -> frozenset[str]:
             case _:
                 pass
     return frozenset(found)
+
+
+@cache
+def _compared(analysis: Analysis) -> frozenset[str]:
+    """Tensors whose elements must equal computed values."""
+    found: set[str] = set()
+    for node in walk(analysis.description):
+        if isinstance(node, ast.Binary) and node.operator in ("==", "!="):
+            for one, other in ((node.left, node.right), (node.right, node.left)):
+                if isinstance(one, ast.Element) and reads_elements(other) and not _copies(other):
+                    found.add(one.tensor)
+    return frozenset(found)
+
+
+def _copies(expression: Node) -> bool:
+    """Tell whether every value is that of an element, rounded as that is, or is 0 or infinite."""
+    pending: list[Node] = [expression]
+    while pending:
+        match pending.pop():
+            case ast.Element():
+                pass
+            case ast.Number(value):
+                if value and not isinf(value):
+                    return False
+            case ast.Pad(_, value):
+                pending.append(value)
+            case ast.Unary("-", operand):
+                pending.append(operand)
+            case ast.Call("where", (_, *chosen)) | ast.Call("maximum" | "minimum" | "abs" | "relu", chosen):
+                pending.extend(chosen)
+            case _:
+                return False
+    return True
 
 
 @cache

@@ -25,6 +25,7 @@ from ...tdl.ast import (
     ReducerCall,
     Variable,
 )
+from ...tdl.reproducible import is_reproducible
 from ...tdl.traverse import Node, children, substitute, transform, variable_names, walk
 from .algebra import ONE, ZERO, choose, conjunction, multiply, negation
 from .derivative import no_adjoint, partial
@@ -110,6 +111,16 @@ class SiteFinder:
         hint += ", or apply the operator to data, which needs no gradient"
         return no_adjoint(self.description, call.span, reason, hint)
 
+    def _no_gradient_of_candidates(self, reduction: ReducerCall) -> OperatorError:
+        """Return the error for candidates that may have other bits than the result, which is one of them."""
+        reason = (
+            f"which candidate of {reduction.reducer} is the best is found by comparing it with the result, "
+        )
+        reason += "and computed again it may have other bits"
+        variables = ", ".join(binder.name for binder in reduction.variables)
+        hint = f"name the candidates: part = lambda i, {variables}: ..., and read part[i, {variables}]"
+        return no_adjoint(self.description, reduction.span, reason, hint)
+
     def _called(self, call: OpaqueElement, nonzero: tuple[bool, ...]) -> Iterator[Site]:
         """Yield the arguments of a call that is the whole output, if they read the tensor."""
         if len(nonzero) != len(call.arguments):
@@ -162,6 +173,8 @@ class SiteFinder:
             case Reducer.SUM:
                 return factor
             case Reducer.MAX | Reducer.MIN:
+                if not is_reproducible(inner.body):
+                    raise self._no_gradient_of_candidates(reduction)
                 winner = self.result if reduction == self.output.body else reduction
                 return multiply(choose(Binary("==", inner.body, winner), ONE, ZERO), factor)
             case Reducer.PROD:

@@ -1,12 +1,18 @@
-"""Make stages of reducers that stand where they cannot be split.
+"""Make stages of reducers that stand where they cannot be split, and of candidates that are compared.
 
     lambda i: log(Sum(lambda k: x[i, k]))    becomes    sum_k = lambda i: Sum(lambda k: x[i, k])
                                                         lambda i: log(sum_k[i])
+    lambda i: Max(lambda k: exp(x[i, k]))    becomes    candidates_k = lambda i, k: exp(x[i, k])
+                                                        lambda i: Max(lambda k: candidates_k[i, k])
 
 A reducer commutes with few operations. Inside any other one, such as a logarithm, next to a bias or inside
 another reducer, its variables have no strategy. As a stage it has all of them, and is computed once for each
-value of the variables that it mentions. Every variable keeps its extent, and a stage is never larger than the
-result of the lambda that it comes from, or than a tensor that it reads.
+value of the variables that it mentions. Such a stage is never larger than the result of the lambda that it
+comes from, or than a tensor that it reads.
+
+Gradients of `Max` and `Min`, and `ArgMax` and `ArgMin`, find the best candidate as the one that equals the
+result. If candidates may have other bits where they are computed again (`is_reproducible`), they are a stage,
+however large, and computed once. In every stage all variables keep their extents.
 """
 
 from __future__ import annotations
@@ -14,9 +20,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeGuard
 
 from ...tdl import ast
-from ...tdl.traverse import Node, reads_elements, transform, walk
+from ...tdl.reproducible import is_reproducible
+from ...tdl.traverse import Node, reads_elements, substitute, transform, variable_names, walk
 from .discover import splittable
 
 Extents = Mapping[str, ast.Expression]
@@ -48,7 +56,7 @@ def with_stages(description: ast.Description) -> ast.Description:
     `with_stages(with_stages(d)) == with_stages(d)`.
     """
     found = _once(description)
-    while len(found.stages) > len(description.stages):
+    while found != description:
         description, found = found, _once(found)
     return found
 
@@ -76,21 +84,22 @@ class _Stages:
 
     _elements: dict[ast.Lambda, ast.Element] = field(default_factory=dict)
 
-    def read(self, value: ast.Lambda, call: ast.ReducerCall) -> ast.Element:
-        """Return the element of a new stage, or of one that is equal, at the variables of its lambda."""
+    def read(self, value: ast.Lambda, name: str) -> ast.Element:
+        """Return the element of a new stage, or of one that is equal, at the variables of its lambda.
+
+        A new one gets this name if it means nothing else.
+        """
         if value not in self._elements:
-            name = self._fresh(call)
-            self.all.append(ast.NamedStage(name, value, call.span))
+            name, span = self._fresh(name), value.span
+            self.all.append(ast.NamedStage(name, value, span))
             indices = tuple(
-                ast.Star(b.name, call.span) if b.star else ast.Variable(b.name, call.span)
-                for b in value.variables
+                ast.Star(b.name, span) if b.star else ast.Variable(b.name, span) for b in value.variables
             )
-            self._elements[value] = ast.Element(name, indices, call.span)
+            self._elements[value] = ast.Element(name, indices, span)
         return self._elements[value]
 
-    def _fresh(self, call: ast.ReducerCall) -> str:
+    def _fresh(self, base: str) -> str:
         """Return a name that means nothing else, such as `sum_k`, and take it."""
-        base = "_".join([str(call.reducer).lower(), *(binder.name for binder in call.variables)])
         candidates = (f"{base}_{number}" for number in range(2, len(self.taken) + 3))
         name = base if base not in self.taken else next(each for each in candidates if each not in self.taken)
         self.taken.add(name)
@@ -98,8 +107,14 @@ class _Stages:
 
 
 def _staged(lambdas: Sequence[ast.Lambda], made: _Stages) -> list[ast.Lambda]:
-    """Return lambdas that share their variables, with elements of stages for the reducers that are lost."""
+    """Return lambdas that share their variables, with elements of stages for candidates that are compared.
+
+    If there are none, the reducers that are lost become stages.
+    """
     group = _Group(lambdas)
+    compared = [_with_candidates(value, group, made) for value in lambdas]
+    if compared != list(lambdas):
+        return compared
 
     def staged(value: ast.Lambda) -> ast.Lambda:
         kept = splittable(value.body)
@@ -107,12 +122,75 @@ def _staged(lambdas: Sequence[ast.Lambda], made: _Stages) -> list[ast.Lambda]:
         def replacement(node: Node) -> Node:
             if not isinstance(node, ast.ReducerCall) or all(b.name in kept for b in node.variables):
                 return node
-            stage = group.stage(node, value)
-            return node if stage is None else made.read(stage, node)
+            if not _small(group.free(node), value, walk(node)):
+                return node
+            stage = group.stage(node)
+            return node if stage is None else made.read(stage, _name(node))
 
         return transform(value, replacement)
 
     return [staged(value) for value in lambdas]
+
+
+def _name(value: ast.Expression, variables: Sequence[ast.Binder] = ()) -> str:
+    """Return a name for a reducer, such as `sum_k`, or for candidates of variables."""
+    word = "candidates"
+    if isinstance(value, ast.ReducerCall):
+        word, variables = str(value.reducer).lower(), value.variables
+    return "_".join([word, *(binder.name for binder in variables)])
+
+
+def _with_candidates(value: ast.Lambda, group: _Group, made: _Stages) -> ast.Lambda:
+    """Return a lambda with elements of stages for candidates that may have other bits elsewhere.
+
+    These are the candidates of `Max` and `Min`, and those that the result of one is compared with. They may
+    have such candidates inside, which are then the first to become stages.
+    """
+    found: dict[Node, Node] = {}
+    for call in walk(value):
+        if not _compares(call) or any(map(_compares, walk(call.body))):
+            continue
+        stage = group.stage(call.body)
+        if stage is None:
+            continue
+        element = made.read(stage, _name(call.body, call.variables))
+        best = replace(call, body=element)
+        found[call] = best
+        for node in walk(value):
+            if isinstance(node, ast.Binary) and node.operator in ("==", "!="):
+                found.update(_compared(node, call, best, element))
+    return transform(value, lambda node: found.get(node, node)) if found else value
+
+
+def _compares(node: Node) -> TypeGuard[ast.ReducerCall]:
+    """Return whether a node finds the best of candidates that may have other bits elsewhere."""
+    match node:
+        case ast.ReducerCall(ast.Reducer.MAX | ast.Reducer.MIN, _, body):
+            return not is_reproducible(body)
+        case _:
+            return False
+
+
+def _compared(
+    node: ast.Binary, call: ast.ReducerCall, best: ast.ReducerCall, element: ast.Element
+) -> Iterator[tuple[Node, Node]]:
+    """Yield a comparison of the best candidate with another one, and the same of elements.
+
+    `best` replaces `call` in it, and `element` its candidates.
+    """
+    if len(call.variables) != 1 or call not in (node.left, node.right):
+        return
+    other = node.right if node.left == call else node.left
+    (binder,) = call.variables
+    for name in sorted(variable_names(other)):
+        renamed = {binder.name: ast.Variable(name)}
+        if substitute(call.body, renamed) == other:
+            read = substitute(element, renamed)
+            if other is node.right:
+                yield replace(node, left=best), replace(node, left=best, right=read)
+            else:
+                yield replace(node, right=best), replace(node, left=read, right=best)
+            return
 
 
 class _Group:
@@ -123,7 +201,12 @@ class _Group:
         self.binders = {node.name: node for node in nodes if isinstance(node, ast.Binder)}
         self.stated: dict[str, set[ast.Expression]] = defaultdict(set)
         self.pieces: dict[str, list[set[_Dimension]]] = defaultdict(list)
+        self.reads: dict[str, set[ast.Element]] = defaultdict(set)
+        """The elements whose indices mention each variable."""
         for node in nodes:
+            if isinstance(node, ast.Element):
+                for name in variable_names(node):
+                    self.reads[name].add(node)
             if isinstance(node, ast.Binder) and node.extent is not None:
                 self.stated[node.name].add(node.extent)
             if isinstance(node, ast.Lambda | ast.ReducerCall):
@@ -131,41 +214,50 @@ class _Group:
                 for binder in node.variables:
                     self.pieces[binder.name].append(alone.get(binder.name, set()))
 
-    def stage(self, call: ast.ReducerCall, within: ast.Lambda) -> ast.Lambda | None:
-        """Return a reducer as a lambda of the variables that it mentions.
+    def free(self, value: ast.Expression) -> list[str]:
+        """Return the variables that an expression mentions and does not bind."""
+        own, used = set(), set()
+        for node in walk(value):
+            if isinstance(node, ast.Binder):
+                own.add(node.name)
+            elif isinstance(node, ast.Variable | ast.Star):
+                used.add(node.name)
+        return [name for name in self.binders if name in used and name not in own]
 
-        Return None if it would be too large, or if an extent would follow from other tensors than before.
+    def stage(self, value: ast.Expression) -> ast.Lambda | None:
+        """Return an expression as a lambda of the variables that it mentions.
+
+        Return None if an extent would follow from other tensors than before.
         """
-        inside = list(walk(call))
-        if not reads_elements(call) or any(isinstance(node, ast.OpaqueElement) for node in inside):
+        inside = list(walk(value))
+        if not reads_elements(value) or any(isinstance(node, ast.OpaqueElement) for node in inside):
             return None
         own = {node.name for node in inside if isinstance(node, ast.Binder)}
-        used = {node.name for node in inside if isinstance(node, ast.Variable | ast.Star)}
-        free = [name for name in self.binders if name in used and name not in own]
-        if not _small(free, within, inside):
-            return None
-        here = _alone(inside)
+        free = self.free(value)
+        here, bounding = _alone(inside), set(_unpadded(inside))
         extents: dict[str, ast.Expression] = {}
         for name in (*free, *sorted(own)):
-            found = self._extent(name, here.get(name, set()), shared=name in own)
+            inferred = name in here or self.reads[name] <= bounding
+            found = self._extent(name, inferred=inferred, shared=name in own)
             if found is None:
                 return None
             extents.update(found)
         variables = tuple(replace(self.binders[name], extent=extents.get(name)) for name in free)
-        return ast.Lambda(variables, _stated(call, extents), call.span)
+        return ast.Lambda(variables, _stated(value, extents), value.span)
 
-    def _extent(self, name: str, here: set[_Dimension], *, shared: bool) -> Extents | None:
+    def _extent(self, name: str, *, inferred: bool, shared: bool) -> Extents | None:
         """Return the extent that the stage must state for a variable, if it must.
 
-        Return None if no statement is sure to keep the extent. A variable that is `shared` is bound in the
-        stage. It may have the name of another one outside, with whose dimensions its own must still agree.
+        Return None if no statement is sure to keep the extent. That of an `inferred` one follows in the stage
+        as before. A variable that is `shared` is bound in the stage. It may have the name of another one
+        outside, with whose dimensions its own must still agree.
         """
         stated = self.stated[name]
         if stated:
             return {name: next(iter(stated))} if len(stated) == 1 else None
         if shared and not _linked(self.pieces[name]):
             return None
-        if here:
+        if inferred:
             return {}
         elsewhere = set[_Dimension]().union(*self.pieces[name])
         known = sorted((each.extent for each in elsewhere if each.extent is not None), key=str)
@@ -192,14 +284,20 @@ def _small(free: Sequence[str], within: ast.Lambda, inside: Iterable[Node]) -> b
 
 def _alone(nodes: Iterable[Node]) -> Alone:
     """Return the dimensions that fix the extent of each variable."""
+    found: Alone = defaultdict(set)
+    for element in _unpadded(nodes):
+        for name, dimension in _dimensions(element):
+            found[name].add(dimension)
+    return found
+
+
+def _unpadded(nodes: Iterable[Node]) -> Iterator[ast.Element]:
+    """Yield the elements that must exist."""
     nodes = list(nodes)
     padded = {id(node.element) for node in nodes if isinstance(node, ast.Pad)}
-    found: Alone = defaultdict(set)
     for node in nodes:
         if isinstance(node, ast.Element) and id(node) not in padded:
-            for name, dimension in _dimensions(node):
-                found[name].add(dimension)
-    return found
+            yield node
 
 
 def _dimensions(element: ast.Element) -> Iterator[tuple[str, _Dimension]]:
@@ -215,12 +313,12 @@ def _dimensions(element: ast.Element) -> Iterator[tuple[str, _Dimension]]:
             yield index.name, _Dimension(element.tensor, place, extent)
 
 
-def _stated(call: ast.ReducerCall, extents: Extents) -> ast.ReducerCall:
-    """Return the reducer with extents stated by its binders."""
+def _stated(value: ast.Expression, extents: Extents) -> ast.Expression:
+    """Return an expression with extents stated by its binders."""
 
     def state(node: Node) -> Node:
         if isinstance(node, ast.Binder) and node.name in extents:
             return replace(node, extent=extents[node.name])
         return node
 
-    return transform(call, state)
+    return transform(value, state)

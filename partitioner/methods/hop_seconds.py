@@ -45,7 +45,7 @@ class Hops:
         self._sets: dict[WorkerRegions, PartSet] = {}
         self._elements: dict[int, ElementKind] = {}
         self._lanes = np.zeros((0, 0), np.int64)
-        """What `_lanes_of_ways` returned."""
+        """The lanes of the ways that are known, as `_lanes_of_ways` returns them."""
         self._known: dict[tuple[WorkerRegions, WorkerRegions, int, bool], float] = {}
 
     @cached_property

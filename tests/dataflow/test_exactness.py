@@ -54,6 +54,23 @@ def test_what_is_used_as_a_position(using: str, stage: Callable[[str], Stage]) -
     assert exact(stage, "a[i] * 2 + pad(b[i - 1], c[i])", using) == expected
 
 
+COMPARED = {
+    "where(p[i] == 2 * d[i], d[i], 0)": "p",
+    "Sum(lambda k: where(d[k] * d[i] != p[i], 1, 0))": "p",
+    "where(p[i] == d[i], d[i], 0)": "",
+    "where(pad(d[i - 1], -inf) == p[i], d[i], 0)": "",
+    "where(where(d[i] > 1, maximum(d[i], -d[i]), 0) == p[i], d[i], 0)": "",
+    "where(p[i] == 0.5, d[i], 0)": "",
+    "where(p[i] > 2 * d[i], d[i], 0)": "",
+}
+
+
+@pytest.mark.parametrize("using", COMPARED)
+def test_what_is_compared_with_computed_values(using: str, stage: Callable[[str], Stage]) -> None:
+    """Tensors that it is made of may be rounded."""
+    assert exact(stage, "a[i] * 2 + pad(b[i - 1], c[i])", using) == COMPARED[using]
+
+
 def test_what_an_opaque_function_makes_a_position_of(stage: Callable[[str], Stage]) -> None:
     builder = GraphBuilder("graph")
     scores, rows = builder.tensor("scores", (4, 3), Role.DATA), builder.tensor("rows", (3, 2), Role.DATA)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
 import tofu
-from tofu.errors import ShapeError
+from tofu.errors import OperatorError, ShapeError
 
 RNG = np.random.default_rng(11)
 SOFTMAX = "def softmax(x):\n    return lambda b, j: exp(x[b, j]) / Sum(lambda k: exp(x[b, k]))"
@@ -76,3 +78,35 @@ def test_outputs_apart_have_no_common_box() -> None:
     bound = tofu.parse("def f(a):\n    return lambda i: a[i, 0], lambda k: a[0, k]").bind({"a": (4, 6)})
     with pytest.raises(ShapeError, match="its outputs have different variables"):
         bound.compute({"a": np.ones((4, 6))}, box={"i": (0, 2)})
+
+
+NEAREST = "Sum(lambda d: (a[i, d] - b[j, d]) ** 2)"
+
+
+def test_every_row_has_a_gradient_through_its_nearest_one() -> None:
+    """Distances that were computed twice would differ in their last bits."""
+    operator = tofu.parse(f"def near(a, b):\n    return lambda i: Min(lambda j: {NEAREST})")
+    a, b = RNG.normal(size=(300, 17)), RNG.normal(size=(40, 17))
+    found = operator.gradients({"a": a, "b": b}, [np.ones(300)])
+    nearest = ((a[:, None] - b) ** 2).sum(-1).argmin(1)
+    np.testing.assert_allclose(found["a"], 2 * (a - b[nearest]), atol=1e-12)
+
+
+@pytest.mark.parametrize("parts", [2, 3, 4, 5, 7])
+def test_the_position_of_the_nearest_one_is_the_same_in_parts(parts: int) -> None:
+    operator = tofu.parse(f"def near(a, b):\n    return lambda i: ArgMin(lambda j: {NEAREST})")
+    values = {"a": RNG.normal(size=(300, 17)), "b": RNG.normal(size=(40, 17))}
+    expected = ((values["a"][:, None] - values["b"]) ** 2).sum(-1).argmin(1)
+    for stage in operator.stages({}, {name: value.shape for name, value in values.items()}):
+        inputs = {name: values[name] for name in stage.inputs}
+        bound = stage.bind({name: value.shape for name, value in inputs.items()})
+        (values[stage.produces[0]],) = bound.compute(inputs)
+    bounds = [300 * part // parts for part in range(parts + 1)]
+    found = [bound.compute(inputs, box={"i": box})[0] for box in pairwise(bounds)]
+    np.testing.assert_array_equal(np.concatenate(found), expected)
+
+
+def test_no_gradient_of_candidates_that_cannot_become_a_stage() -> None:
+    text = "def f(a, b):\n    return lambda i: Max(lambda k=2: exp(a[i + k])) + b[2 * i] + a[2 * i]"
+    with pytest.raises(OperatorError, match=r"name the candidates: part = lambda i, k: ..., and read part"):
+        tofu.parse(text).gradients({"a": np.ones(7), "b": np.ones(7)}, [np.ones(4)])

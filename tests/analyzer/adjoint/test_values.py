@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tofu.analyzer.adjoint import adjoint, head_names, output_names
@@ -378,6 +378,7 @@ def test_random_affine_accesses(
     reducer: str,
 ) -> None:
     """Any affine access, alone or next to others that use the same variables; no two candidates tie."""
+    assume(reducer != "Max" or not factor.startswith("log"))  # such candidates need a stage
     x, y, k = extents
     if not padded:
         lowest, highest = zip(*(reach(index, extents) for index in indices), strict=True)

@@ -60,6 +60,32 @@ def staged(text: str) -> str:
             ["sum_d = lambda i=b.shape[0]: Sum(lambda d=3: pad(b[i + d], 0))"],
             "sqrt(sum_d[i] * b[i])",
         ),
+        (
+            "lambda i: log(Sum(lambda d=3: b[i + d]))",
+            ["sum_d = lambda i: Sum(lambda d=3: b[i + d])"],
+            "log(sum_d[i])",
+        ),
+        (
+            "lambda i: Max(lambda d=3: exp(b[i + d]))",
+            ["candidates_d = lambda i, d=3: exp(b[i + d])"],
+            "Max(lambda d=3: candidates_d[i, d])",
+        ),
+        (
+            "lambda i: Min(lambda j: Sum(lambda k: x[i, k] * x[j, k]) + b[j])",
+            [
+                "sum_k = lambda i, j: Sum(lambda k: x[i, k] * x[j, k])",
+                "candidates_j = lambda i, j: sum_k[i, j] + b[j]",
+            ],
+            "Min(lambda j: candidates_j[i, j])",
+        ),
+        (
+            "lambda i: ArgMax(lambda k: x[i, k] ** 3)",
+            [
+                "candidates_k_ = lambda i, k_: x[i, k_] ** 3",
+                "max_k_ = lambda i: Max(lambda k_: candidates_k_[i, k_])",
+            ],
+            "Min(lambda k: where(candidates_k_[i, k] == max_k_[i], k, 9007199254740992))",
+        ),
     ],
 )
 def test_a_reducer_that_cannot_be_split_becomes_a_stage(result: str, stages: list[str], rest: str) -> None:
@@ -75,6 +101,7 @@ def test_a_reducer_that_cannot_be_split_becomes_a_stage(result: str, stages: lis
         "lambda i: Sum(lambda k: x[i, k]) / x.shape[1]",
         "lambda i: -Sum(lambda j: Sum(lambda k: x[i, k] * x[j, k]))",
         "lambda i: Sum(lambda k: x[i, k]) - Sum(lambda k: x[k, i])",
+        "lambda i: Max(lambda k: 2 * x[i, k] - abs(x[k, i]))",
     ],
 )
 def test_a_reducer_that_can_be_split_stays(result: str) -> None:
@@ -91,7 +118,7 @@ def test_a_reducer_that_can_be_split_stays(result: str) -> None:
         ),
         (
             "the extent of i follows from all of the lambda",
-            "def f(b):\n    return lambda i: log(Sum(lambda k=2: b[i + k]))",
+            "def f(b):\n    return lambda i: log(Sum(lambda k=2: b[i + k])) + b[2 * i]",
         ),
         (
             "b and c must agree, and no stage would compare them",
