@@ -98,7 +98,8 @@ def _power(x: Any, y: Any) -> Any:
 
 
 def _sigmoid(x: Any) -> Any:
-    return 0.5 * (np.tanh(0.5 * x) + 1)
+    with np.errstate(over="ignore"):
+        return 1 / (1 + np.exp(np.negative(x)))
 
 
 def _relu(x: Any) -> Any:

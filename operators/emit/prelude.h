@@ -172,7 +172,7 @@ template <typename T> TOFU_DEVICE T sign(T x) { return x > 0 ? T(1) : x < 0 ? T(
 template <typename T> TOFU_DEVICE T maximum(T a, T b) { return a >= b || a != a ? a : b; }
 template <typename T> TOFU_DEVICE T minimum(T a, T b) { return a <= b || a != a ? a : b; }
 template <typename T> TOFU_DEVICE T relu(T x) { return maximum(x, T(0)); }
-template <typename T> TOFU_DEVICE T sigmoid(T x) { return T(0.5) * (tanh(T(0.5) * x) + T(1)); }
+template <typename T> TOFU_DEVICE T sigmoid(T x) { return T(1) / (T(1) + exp(-x)); }
 template <typename T> TOFU_DEVICE T softplus(T x) { return maximum(x, T(0)) + log1p(exp(-fabs(x))); }
 // Squares (Widynski, 2020) keyed through SplitMix64: a random number in (0, 1) for a seed and a counter.
 template <typename T> TOFU_DEVICE T uniform(T seed, T high, T low) {

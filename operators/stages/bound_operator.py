@@ -122,7 +122,10 @@ class BoundOperator(Bound):
             for name, region in regions.items()
         }
         box = dict(zip(self.variables, to_region(part), strict=True))
-        self._prepare(KernelCall(self, box, inputs, regions, outputs), opaque)()
+        with np.errstate(
+            all="ignore"
+        ):  # as while an iteration runs: warnings would name lines of this package
+            self._prepare(KernelCall(self, box, inputs, regions, outputs), opaque)()
         return outputs
 
 

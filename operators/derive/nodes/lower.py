@@ -86,9 +86,9 @@ class _Lowering:
             case "reciprocal", (x,):
                 return build.apply("/", (build.constant(1), x))
             case "sigmoid", (x,):
-                half = build.constant(0.5)
-                tanh = build.apply("tanh", (build.apply("*", (half, x)),))
-                return build.apply("*", (half, build.apply("+", (tanh, build.constant(1)))))
+                one = build.constant(1)
+                below = build.apply("exp", (build.apply("negative", (x,)),))
+                return build.apply("/", (one, build.apply("+", (one, below))))
             case "softplus", (x,):
                 below = build.apply("exp", (build.apply("negative", (build.apply("abs", (x,)),)),))
                 above = build.apply("maximum", (x, build.constant(0)))

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tofu
 from tofu import tdl
 from tofu.operators.derive import _recipes, derive
 from tofu.operators.kernels import strided
@@ -215,3 +216,12 @@ def test_an_output_that_repeats_an_input_is_read_before_another_output_overwrite
     regions = {"a": ((0, 3),), "b": ((0, 3),)}
     derive(KernelCall(bound, {"i": (0, 3)}, {"a": a, "b": b}, regions, (a, second)))()
     assert (a.tolist(), second.tolist()) == ([5, 11, 19], [1, 2, 3])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_small_sigmoids_have_all_their_digits(dtype: str) -> None:
+    bound = tofu.parse("def f(a):\n    return lambda i: sigmoid(a[i])").bind({"a": (5,)})
+    a = np.array([-80, -21, -17.5, -5, 2], dtype)
+    (found,) = bound.compute({"a": a})
+    expected = np.exp(a.astype(float)) / (1 + np.exp(a.astype(float)))
+    np.testing.assert_allclose(found, expected, rtol=1e-6 if dtype == "float32" else 1e-14)
