@@ -67,19 +67,19 @@ class Geometry:
     def data_parts(self, call: KernelCall) -> tuple[GroupShare, ...]:
         """`output[n, c, *row] = Sum(f, *t: grad_0[n, f, *o] * weight[f, c, *t])`, `o` and `t` meeting there.
 
-        Channels of the box that no filter of the box meets belong to no part; their gradient is zero.
+        Channels of the box that no filter of the box meets belong to no part; their gradient is zero. With
+        one filter in each group, the channel within the group is summed over instead of the filter.
         """
         require_roles(call, "weight", "grad_0")
         out = call.outputs[0]
         _, channels, *rows = output_ranges(call)
-        filters, _, *taps = tensor_ranges(call, "weight")
+        filters, depths, *taps = tensor_ranges(call, "weight")
         batch, others, *places = tensor_ranges(call, "grad_0")
         filters = (max(filters[0], others[0]), min(filters[1], others[1]))
         windows = self._windows(places, taps, [lower for lower, _ in rows])
-        depth = call.bound.shapes["weight"][1]
         parts = []
         for part, offset in self._groups(call, filters):
-            first, last = max(channels[0], offset), min(channels[1], offset + depth)
+            first, last = max(channels[0], offset + depths[0]), min(channels[1], offset + depths[1])
             if first >= last:
                 continue
             within = (first - offset, last - offset)

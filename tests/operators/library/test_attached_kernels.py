@@ -37,6 +37,16 @@ CASES = {
         {"kernel": (3,), "num_filter": 6, "num_group": 2, "stride": (2,), "no_bias": True},
         {"data": (2, 4, 9), "weight": (6, 2, 3)},
     ),
+    "convolution-one-filter-a-group": (
+        "Convolution",
+        {"kernel": (3,), "num_filter": 3, "num_group": 3, "no_bias": True},
+        {"data": (2, 9, 5), "weight": (3, 3, 3)},
+    ),
+    "convolution-one-filter-a-group-2d": (
+        "Convolution",
+        {"kernel": (3, 2), "num_filter": 2, "num_group": 2, "pad": (1, 0), "stride": (2, 1), "no_bias": True},
+        {"data": (2, 6, 5, 4), "weight": (2, 3, 3, 2)},
+    ),
     "convolution-pointwise": (
         "Convolution",
         {"kernel": (1, 1), "num_filter": 3, "stride": (2, 2), "no_bias": True},

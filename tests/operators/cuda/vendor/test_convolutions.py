@@ -115,7 +115,7 @@ def random_pass(computes: Pass, rng: np.random.Generator) -> BoundOperator:
         "stride": stride,
         "dilate": dilate,
         "pad": pad,
-        "num_filter": 2 * groups,
+        "num_filter": int(rng.integers(1, 3)) * groups,
         "num_group": groups,
     }
     return bound_pass(computes, attributes, (2, 2 * groups, *space))

@@ -134,6 +134,20 @@ def test_attached_kernels_on_boxes(which: str, case: Any, check_kernel: Any) -> 
     check_kernel(adjoint.bind(needed), by_onednn_only(computes, geometry), tensors_of(needed))
 
 
+@pytest.mark.parametrize("kernel", [(3,), (3, 2)])
+@pytest.mark.parametrize("groups", [2, 3])
+def test_one_filter_in_each_group(groups: int, kernel: tuple[int, ...], check_kernel: Any) -> None:
+    """The channel within the group is summed over, and a worker may have a part of these channels."""
+    attributes = {"kernel": kernel, "num_filter": groups, "num_group": groups, "no_bias": True}
+    shapes = {"data": (2, 4 * groups, 5, 4)[: 2 + len(kernel)], "weight": (groups, 4, *kernel)}
+    (stage,) = get("Convolution").stages(attributes, shapes)
+    shapes["grad_0"] = stage.bind(shapes).output_shapes[0]
+    (adjoint,) = stage.adjoint("data")
+    bound = adjoint.bind({name: shapes[name] for name in adjoint.inputs})
+    geometry = (*((size,) * len(kernel) for size in (1, 1, 0)), groups)
+    check_kernel(bound, by_onednn_only(Pass.DATA_GRADIENT, geometry), tensors_of(bound.shapes))
+
+
 def by_onednn_only(computes: Pass, geometry: Any) -> Any:
     """Return the attached kernel, which must call the library wherever there is something to sum."""
     kernel = {
