@@ -76,30 +76,39 @@ def open_access(
     load: Load, call: KernelCall, axes: Mapping[str, int], box: Ranges, steps: Steps
 ) -> OpenAccess:
     """Decide how the elements of one access are read; a copy adds steps that refresh it."""
+    copies = Steps()
+    view = _view(load, call, axes, box, copies)
+    if view is not None:
+        steps.include(copies)
+    return OpenAccess(load.tensor, call.inputs[load.tensor], call.regions[load.tensor], view)
+
+
+def _view(load: Load, call: KernelCall, axes: Mapping[str, int], box: Ranges, steps: Steps) -> Array | None:
+    """Return the elements over the whole box, or those of a copy; None if they are gathered."""
     array, region = call.inputs[load.tensor], call.regions[load.tensor]
     indices = tuple(index for index in load.indices if isinstance(index, AffineIndex))
-    view: Array | None = None
-    if not load.affine and (accessed := volume(load.free, box)):
+    accessed = volume(load.free, box)
+    if not load.affine and accessed:
         rows = selected(load, array, region, NodeBuilder(call.bound.shapes, box), accessed, steps)
         if rows is not None:
             array, region, indices = rows
-    if len(indices) == len(load.indices) and volume(load.free, box) > 0:
-        wanted = tuple(index.interval(box) for index in indices)
-        if array.size == 0 and any(first >= stop for first, stop in box.values()):
-            # another variable has no values, so nothing is read, wherever the indices alone would lead
-            array, region = np.zeros([high - low for low, high in wanted], array.dtype), wanted
-        lower = tuple(interval[0] for interval in region)
-        pairs = list(zip(wanted, region, strict=True))
-        if load.padding is None or all(low >= first and high <= last for (low, high), (first, last) in pairs):
-            for dimension, (interval, held) in enumerate(pairs):
-                check_inside(load.tensor, dimension, interval, held)
-            view = strided(array, lower, indices, axes, box)
-        elif isinstance(load.padding, Constant) and _worth_padding(wanted, region, volume(load.free, box)):
-            padded = _padded(load, array, wanted, region, steps)
-            view = strided(padded, tuple(interval[0] for interval in wanted), indices, axes, box)
-    elif len(indices) == len(load.indices):
-        view = strided(array, (0,) * len(indices), indices, axes, box)
-    return OpenAccess(load.tensor, array, region, view)
+    if len(indices) < len(load.indices):
+        return None
+    if not accessed:
+        return strided(array, (0,) * len(indices), indices, axes, box)
+    wanted = tuple(index.interval(box) for index in indices)
+    if array.size == 0 and any(first >= stop for first, stop in box.values()):
+        # another variable has no values, so nothing is read, wherever the indices alone would lead
+        array, region = np.zeros([high - low for low, high in wanted], array.dtype), wanted
+    pairs = list(zip(wanted, region, strict=True))
+    if load.padding is None or all(low >= first and high <= last for (low, high), (first, last) in pairs):
+        for dimension, (interval, held) in enumerate(pairs):
+            check_inside(load.tensor, dimension, interval, held)
+        return strided(array, tuple(first for first, _ in region), indices, axes, box)
+    if isinstance(load.padding, Constant) and _worth_padding(wanted, region, accessed):
+        padded = _padded(load, array, wanted, region, steps)
+        return strided(padded, tuple(low for low, _ in wanted), indices, axes, box)
+    return None
 
 
 def _worth_padding(wanted: Region, region: Region, accessed: int) -> bool:

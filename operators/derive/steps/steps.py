@@ -131,6 +131,11 @@ class Steps:
         self.scratch.append(array)
         return array
 
+    def include(self, other: Steps) -> None:
+        """Append steps that were written apart, with their temporaries."""
+        self.items += other.items
+        self.scratch += other.scratch
+
     def add(
         self, run: Callable[..., object], arguments: Iterable[Operand], out: Value, *, inplace: bool
     ) -> Value:

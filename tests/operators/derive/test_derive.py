@@ -26,6 +26,10 @@ EXACT: dict[str, tuple[str, Shapes]] = {
     "diagonal": ("def f(a):\n    return lambda i: a[i, i] * a[i, 0]", {"a": (4, 4)}),
     "padded": ("def f(a):\n    return lambda i=9, j=3: pad(a[i - 2, 2 * j - 1], 7)", {"a": (5, 4)}),
     "far away": ("def f(a):\n    return lambda i=3: pad(a[i + 90], 2) + pad(a[1000 * i], 3)", {"a": (4,)}),
+    "padded diagonals": (
+        "def f(a):\n    return lambda i=9, j=9: pad(a[i + j, abs(i - j - 2) - 1, i - j], 2)",
+        {"a": (5, 4, 5)},
+    ),
     "padded by value": ("def f(a):\n    return lambda i=6: pad(a[i - 1], i * 2)", {"a": (4,)}),
     "where": (
         "def f(a, b):\n    return lambda i, j: where(i > j and not a[i, j] == b[j], a[i, j], -b[j])",
