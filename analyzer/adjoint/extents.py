@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from ...errors import OperatorError
+from ...errors import DescriptionError, OperatorError
 from ...support.connected_groups import linked
 from ...tdl.ast import (
     Binder,
@@ -14,19 +14,22 @@ from ...tdl.ast import (
     Element,
     Expression,
     Extent,
+    Index,
     Lambda,
     Pad,
     ReducerCall,
     Variable,
 )
 from ...tdl.traverse import Node, children, walk
+from ..indices.affine import Affine, normal_form
 from ..indices.polynomial import Polynomial, Ranges, expression
 
 
-def bare_accesses(node: Node) -> Iterator[tuple[str, Extent]]:
+def bare_accesses(description: Description, node: Node) -> Iterator[tuple[str, Extent]]:
     """Yield variables that are the whole index of an unpadded access, with the dimension they index.
 
-    Such a variable takes every value of its dimension unless its binder states an extent.
+    Such a variable takes every value of its dimension unless its binder states an extent. `node` is a part of
+    the description or of its adjoint.
     """
     pending: list[Node] = [node]
     while pending:
@@ -37,9 +40,18 @@ def bare_accesses(node: Node) -> Iterator[tuple[str, Extent]]:
                 continue
             case Element(tensor, indices):
                 for axis, index in enumerate(indices):
-                    if isinstance(index, Variable):
-                        yield index.name, Extent(tensor, axis)
+                    if (name := _alone(description, index)) is not None:
+                        yield name, Extent(tensor, axis)
         pending.extend(reversed(children(current)))
+
+
+def _alone(description: Description, index: Index) -> str | None:
+    """Return the variable that an index is, simplified as binding does; None if it is more than that."""
+    try:
+        form = normal_form(description, index)
+    except DescriptionError:  # not affine, maybe because of attributes without values
+        return None
+    return form.bare if isinstance(form, Affine) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +122,7 @@ def forward_extents(description: Description, heads: tuple[str, ...]) -> KnownEx
         if binder.extent is not None:
             stated.setdefault(binder.name, binder.extent)
     for output in description.outputs:
-        for variable, extent in bare_accesses(output.body):
+        for variable, extent in bare_accesses(description, output.body):
             if variable not in stated:
                 dimensions.setdefault(variable, {})[extent] = None
     known: dict[str, Expression] = {**{v: next(iter(e)) for v, e in dimensions.items()}, **stated}

@@ -20,7 +20,7 @@ def state_extents(value: Lambda, extents: KnownExtents) -> Lambda:
         if not isinstance(node, ReducerCall):
             return node
         filled: dict[str, list[Extent]] = {}
-        for name, extent in bare_accesses(node.body):
+        for name, extent in bare_accesses(extents.description, node.body):
             filled.setdefault(name, []).append(extent)
         variables = tuple(
             binder

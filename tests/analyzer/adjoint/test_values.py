@@ -182,6 +182,10 @@ CASES: dict[str, tuple[str, Shapes]] = {
         {"a": (2, 2, 3, 2)},
     ),
     "unflattened": ("lambda y=2, x=3: a[3 * y + x] ** 2", {"a": (6,)}),
+    "cut, with an index that is simplified": (
+        "lambda i=2, j=3: Sum(lambda m: a[i + 1 - 1, j + a.shape[1] - a.shape[1]] * b[m])",
+        {"a": (4, 5), "b": (3,)},
+    ),
     "every third": ("lambda x=a.shape[0] // 3: a[3 * x + 1]", {"a": (7,)}),
     "two slices": (
         "(lambda i=2: a[i], lambda j=a.shape[0] - 2: a[j + 2] ** 2)",
