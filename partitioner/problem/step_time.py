@@ -50,7 +50,9 @@ class StepTime:
         return self._transfers.table(operator, tensor, use, weight)
 
     def alone(self, problem: Problem, number: int, choices: OperatorChoices) -> Counts:
-        """Return the time in which the slowest worker computes its box, for every choice."""
+        """Return the time in which the slowest worker computes its box, by choice; 0 for one worker."""
+        if self._workers == 1:
+            return np.zeros(len(choices.sequences), np.int64)
         operation = problem.leaders[number]
         tensors = (*operation.inputs, *operation.outputs)
         key = choices, tuple(problem.graph.tensors[tensor].dtype for tensor in tensors)
@@ -65,8 +67,6 @@ class StepTime:
     def total(self, chosen: Chosen) -> int:
         """Score a whole plan: the tables of its choices alone, added up; 0 for one worker."""
         problem, total = chosen.problem, self._transfers.total(chosen)
-        if not self._transfers.factors(self._workers):
-            return 0
         for number, bound in enumerate(problem.operators):
             choices = self._transfers.one_operator(bound, chosen.strategies[number])
             total += int(self.alone(problem, number, choices).item()) * problem.members[number]

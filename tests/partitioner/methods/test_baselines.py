@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+import tofu
 from tofu.partitioner import partition
 
 
@@ -18,3 +21,10 @@ def test_methods_keep_to_what_they_are(graph):
         chopped = plans("equal-chop").layouts[tensor.name].dimensions
         if max(tensor.shape) >= 4:
             assert len(set(chopped)) == 1
+
+
+@pytest.mark.parametrize("method", ["all-row", "equal-chop", "icml18", "spartan"])
+@pytest.mark.parametrize("workers", [1, 2, 4])
+def test_plans_that_minimise_the_time_of_a_step_verify(method, workers):
+    graph = tofu.models.get("lenet", batch=8).training_graph()
+    tofu.partition(graph, workers, method, machine="pcie-8", objective="step-time").verify(graph)
