@@ -18,7 +18,12 @@ def touched(operation: Operation) -> list[tuple[int, Use]]:
     return [*reads.items(), *[(tensor, output) for output, tensor in enumerate(operation.outputs)]]
 
 
+def read(operation: Operation) -> set[int]:
+    """Return the tensors of which an operation reads elements."""
+    return {operation.inputs[place] for place, _ in operation.bound.read_places}
+
+
 def unread(operation: Operation) -> list[int]:
     """List the tensors that an operation takes without reading an element, such as for their shape."""
-    read = {operation.inputs[place] for place, _ in operation.bound.read_places}
-    return [tensor for tensor in dict.fromkeys(operation.inputs) if tensor not in read]
+    found = read(operation)
+    return [tensor for tensor in dict.fromkeys(operation.inputs) if tensor not in found]

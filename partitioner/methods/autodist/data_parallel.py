@@ -15,6 +15,7 @@ from ....dataflow.graph import Graph, Operation, Role
 from ....errors import PlanError
 from ...layouts.forms import Form, Label, Partial, Spread
 from ...layouts.step_split import prime_factors
+from ...layouts.uses import read
 from ...plans.compose import uncounted
 from ...plans.plan import Plan
 from ...problem.sequences import by_batch
@@ -48,7 +49,7 @@ class _DataParallel:
         return uncounted(self._graph, self._workers, operations, self._tensors())
 
     def _operation(self, operation: Operation) -> Form:
-        if not self._terms.isdisjoint(operation.inputs):
+        if not self._terms.isdisjoint(read(operation)):
             return self._over(Partial())
         samples = self._soap.batch.get(operation.index)
         if samples is None:
@@ -92,4 +93,4 @@ class _DataParallel:
     def _sums_samples(self, operation: Operation) -> bool:
         samples = self._soap.batch.get(operation.index)
         reduces = samples is not None and operation.bound.kind(samples) == "reduce"
-        return reduces or not self._terms.isdisjoint(operation.inputs)
+        return reduces or not self._terms.isdisjoint(read(operation))

@@ -25,7 +25,7 @@ from functools import lru_cache
 from ....analyzer.bind.bound import Bound
 from ....dataflow.graph import Graph, Operation, Phase, Role
 from ...layouts.forms import Partial
-from ...layouts.uses import Use, touched
+from ...layouts.uses import Use, read, touched
 from ...problem.classes import build_problem
 from ..meshes.axes import find_sample_axes
 from ..meshes.indexing import Indexing, indexing
@@ -180,7 +180,7 @@ class _Finder:
 
         maker = {tensor: each.index for each in self.graph.operations for tensor in each.outputs}
         for operation in self.graph.operations:
-            for tensor in operation.inputs:
+            for tensor in read(operation):
                 if tensor in self.terms:
                     first, second = sorted((lead(maker[tensor]), lead(operation.index)))
                     leader[second] = first
@@ -209,7 +209,7 @@ class _Finder:
         """Return the decision of gradients that are added: terms, and the dimensions of the sum."""
         operations = [self.graph.operations[number] for number in members]
         within = frozenset(tensor for each in operations for tensor in each.outputs) & self.terms
-        adds = [not within.isdisjoint(each.inputs) for each in operations]
+        adds = [not within.isdisjoint(read(each)) for each in operations]
         samples = tuple(
             Partial() if adding else self.batch[each.index]
             for each, adding in zip(operations, adds, strict=True)
