@@ -19,6 +19,7 @@ from ...support.document_place import DocumentPlace
 from ...support.saved_files import save_whole
 from ...support.strict_documents import (
     expect_keys,
+    finite_number,
     number_between,
     parse_json,
     read_bounded,
@@ -199,7 +200,7 @@ def decode_record(data: bytes, make: type[P]) -> P:
         lower_bound_bytes=number_between(head["lower_bound_bytes"], "lower_bound_bytes", 0, cost_bytes),
         space=_space(head["space"]) if "space" in head else SPLIT,
         source=_source(head["source"]) if "source" in head else None,
-        step_seconds=_seconds(head["step_seconds"]) if "step_seconds" in head else None,
+        step_seconds=finite_number(head["step_seconds"], "step_seconds") if "step_seconds" in head else None,
         sampling=_sampling(head["sampling"]) if "sampling" in head else None,
         rewrites=_rewrites(head.get("rewrites", {})),
         together=_together(head.get("together", [])),
@@ -221,12 +222,6 @@ def decode_record(data: bytes, make: type[P]) -> P:
             for name, listed in typed_object(head.get("copies", {}), "copies").items()
         },
     )
-
-
-def _seconds(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
-        raise PlanError(f"step_seconds is {str(value)[:40]}; it must be a number of seconds, 0 or larger")
-    return float(value)
 
 
 def _sampling(value: object) -> Sampling:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import isfinite
 
 from ...errors import PlanError
+from ...support.checked_argument import is_number
 
 PROPOSALS = 2000
 """The proposals of each chain if neither proposals nor seconds are given."""
@@ -45,14 +45,17 @@ class Sampling:
             raise PlanError(f"the number of proposals is {count!r}; give a whole number, 1 or larger")
         given = [("beta", self.beta)] + ([] if self.seconds is None else [("seconds", self.seconds)])
         for name, value in given:
-            number = isinstance(value, int | float) and not isinstance(value, bool)
-            if not (number and isfinite(value) and value > 0):
-                raise PlanError(f"{name} is {value!r}; give a number larger than 0")
-        number = isinstance(self.slower, int | float) and not isinstance(self.slower, bool)
-        if not (number and isfinite(self.slower) and self.slower >= 0):
-            raise PlanError(f"slower is {self.slower!r}; give a number, 0 or larger")
+            if not (_is_finite(value) and value > 0):
+                raise PlanError(f"{name} is {repr(value)[:60]}; give a finite number larger than 0")
+        if not (_is_finite(self.slower) and self.slower >= 0):
+            raise PlanError(f"slower is {repr(self.slower)[:60]}; give a finite number, 0 or larger")
 
     @property
     def most(self) -> int | None:
         """The most proposals of a chain; None for as many as fit into the seconds."""
         return PROPOSALS if self.proposals is None and self.seconds is None else self.proposals
+
+
+def _is_finite(value: object) -> bool:
+    """Return whether a value is an integer or a float, not a boolean, that a float can hold."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and is_number(value)

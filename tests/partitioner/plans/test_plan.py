@@ -113,6 +113,9 @@ def test_unreadable_files_name_themselves(tmp_path):
         Plan.load(text)
 
 
+SAMPLING = {"seed": 0, "proposals": 1, "beta": 1.0, "seconds": 1.0}
+
+
 def put(document, path, value):
     *above, last = path
     for key in above:
@@ -138,6 +141,13 @@ def put(document, path, value):
         (["step_cost_bytes"], [1], '"step_cost_bytes" [1] must be one number per factor'),
         (["lower_bound_bytes"], 1 << 40, "lower_bound_bytes is 1099511627776"),
         (["fingerprint"], None, "fingerprint is null; it must be a string"),
+        (["step_seconds"], 10**400, "step_seconds is too large for a number"),
+        (["step_seconds"], -1, "step_seconds is -1.0; it must be finite and at least 0"),
+        (["step_seconds"], "1", 'step_seconds is "1"; it must be a number'),
+        (["sampling"], SAMPLING | {"beta": 10**400}, "sampling: beta is 1000"),
+        (["sampling"], SAMPLING | {"seconds": 10**400}, "sampling: seconds is 1000"),
+        (["sampling"], SAMPLING | {"slower": 10**400}, "sampling: slower is 1000"),
+        (["sampling"], SAMPLING | {"beta": True}, "sampling: beta is True; give a finite number"),
         (["tensors"], [], "tensors is a list; it must be an object"),
         (["tensors", "a"], 3, "tensors['a'] is 3; it must be an object"),
         (["tensors", "a", "regions"], [], "tensors['a'] has an unknown key 'regions'"),
