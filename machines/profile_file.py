@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,14 @@ from typing import Any
 from ..errors import MachineError, PlanError
 from ..operators.kernels_version import kernels_version
 from ..support.saved_files import save_whole
-from ..support.strict_documents import expect_keys, number_between, read_document, typed, typed_object
+from ..support.strict_documents import (
+    any_number,
+    expect_keys,
+    number_between,
+    read_document,
+    typed,
+    typed_object,
+)
 from .profile import AnyHost, CardHost, EngineTimes, Host, MeasuredTime, Profile, Sizes, WakeTime
 
 FORMAT = 1
@@ -172,10 +178,10 @@ def _integers(value: object, place: str) -> Sizes:
 
 
 def _seconds(value: object, place: str) -> float:
-    known = isinstance(value, int | float) and not isinstance(value, bool)
-    if not known or not (math.isfinite(value) and 0 <= value <= LONGEST_SECONDS):  # type: ignore[operator, arg-type]
-        raise PlanError(f"{place} is {str(value)[:60]}; it must be a number of seconds")
-    return float(value)  # type: ignore[arg-type]
+    number = any_number(value, place)
+    if not 0 <= number <= LONGEST_SECONDS:
+        raise PlanError(f"{place} is {number}; it must lie between 0 and {LONGEST_SECONDS:.0f} seconds")
+    return number
 
 
 def _short(kind: str) -> str:
