@@ -63,11 +63,11 @@ def _positive(value: object, place: str, units: dict[str, float], what: str, exa
             )
         number = float(matched[1]) * units[matched[2]]
     elif isinstance(value, int | float) and not isinstance(value, bool):
-        number = float(min(value, 10**30))
+        number = float(value) if -LARGEST <= value <= LARGEST else math.inf
     else:
         raise MachineError(
             f"{place} is {str(value)[:60]}; write a number of {what}, or text such as {example}"
         )
-    if not (0 < number <= LARGEST and math.isfinite(number)):
+    if not 0 < number <= LARGEST:
         raise MachineError(f"{place} is {str(value)[:60]}; it must be positive and at most 10**18")
     return number

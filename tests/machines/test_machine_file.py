@@ -97,6 +97,8 @@ def test_groups_may_differ_in_size():
         ({"levels": [{"name": "x", "bandwidth": True}]}, "number of bytes"),
         ({"levels": [{"name": "x", "bandwidth": 1e40}]}, "at most 10"),
         ({"levels": [{"name": "x", "bandwidth": float("nan")}]}, "must be positive"),
+        ({"levels": [{"name": "x", "bandwidth": 10**400}]}, "must be positive and at most"),
+        ({"levels": [{"name": "x", "bandwidth": -(10**400)}]}, "must be positive and at most"),
         ({"levels": [{"name": "x"}]}, "lacks 'bandwidth'"),
         ({"levels": [{"name": "x", "band_width": 1, "bandwidth": 1}]}, "did you mean 'bandwidth'"),
         ({"machine": ""}, "must be a name"),
