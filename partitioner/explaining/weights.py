@@ -81,9 +81,9 @@ LONGEST_BLOCK = 8
 def layers(graph: Graph, plan: Plan) -> tuple[Layer, ...]:
     """Return a layer for every weight with at least two dimensions, in the order of use.
 
-    Raises PlanError if the plan is for another graph.
+    Raises PlanError if the plan is for another graph, or has a choice that is not legal.
     """
-    plan.check_graph(graph)
+    plan.check_forms(graph)
     moved: dict[str, list[Contribution]] = defaultdict(list)
     for entry in plan.contributions(graph):
         moved[entry.operation].append(entry)

@@ -274,8 +274,11 @@ def require_workers(workers: object) -> None:
 
 
 def contributors(graph: Graph, plan: Plan) -> list[Contribution]:
-    """List the contributions to one iteration's bytes, largest first; they sum to the plan's cost."""
-    plan.check_graph(graph)
+    """List the contributions to one iteration's bytes, largest first; they sum to the plan's cost.
+
+    Raises PlanError if the plan is for another graph, or has a choice that is not legal.
+    """
+    plan.check_forms(graph)
     moving = [entry for entry in plan.contributions(graph) if entry.bytes]
     return sorted(moving, key=lambda entry: -entry.bytes)
 

@@ -15,6 +15,7 @@ from tofu.partitioner.explaining.difference import difference
 from tofu.partitioner.explaining.explain import Explainer, explain
 from tofu.partitioner.explaining.weights import layers
 from tofu.partitioner.layouts.order import in_order
+from tofu.partitioner.plans.plan import contributors
 from tofu.plans import Copy, Holding, Partial, Parts, Spread, Task, compose
 
 from ...written_plans import COPY, FORMS, READERS, SWAPPED, mixed, placed, training_graph
@@ -229,3 +230,11 @@ def test_plans_that_cannot_be_are_refused(graph: Any, plan: tofu.Plan) -> None:
     for look in (lambda: explain(graph, bad, "fc1"), lambda: difference(graph, plan, bad)):
         with pytest.raises(PlanError, match="there is no operation 'nothing'"):
             look()
+
+
+@pytest.mark.parametrize("look", [layers, contributors, lambda graph, plan: explain(graph, plan, "fc1")])
+def test_choices_that_are_not_legal_are_refused(graph: Any, look: Any) -> None:
+    plan = tofu.partition(graph, 4)
+    bad = dataclasses.replace(plan, strategies={**plan.strategies, "fc1": ("nothing", "n")})
+    with pytest.raises(PlanError, match=r"operation 'fc1'.*'nothing'"):
+        look(graph, bad)
