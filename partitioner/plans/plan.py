@@ -188,17 +188,15 @@ class Plan(PlanRecord, NotebookDisplay):
     def check_graph(self, graph: Graph) -> None:
         """Raise PlanError unless names and fingerprint are those of `graph`."""
         require_graph(graph)
-        if self.merged and not self.rewrites and graph.fingerprint != self.fingerprint:
+        if (self.merged or self.rewrites) and graph.fingerprint != self.fingerprint:
+            changed = "merged operations"
+            if self.rewrites:
+                first = next(iter(self.rewrites))
+                changed = f"other gradients or lookups of {first!r} ({len(self.rewrites)} in all)"
             raise PlanError(
-                f"the plan is for graph {graph.name!r} with merged operations; use "
-                "tofu.sync.rewrite(graph, plan.workers, plan), or partition it again if this is that one"
-            )
-        if self.rewrites and graph.fingerprint != self.fingerprint:
-            raise PlanError(
-                f"the plan is for graph {graph.name!r} with other gradients or lookups of "
-                f"{next(iter(self.rewrites))!r} ({len(self.rewrites)} in all); use "
-                "tofu.sync.rewrite(graph, plan.workers, plan), or partition it again if this is the "
-                "rewritten one"
+                f"the plan is for graph {graph.name!r} with {changed}; use tofu.sync.rewrite(graph, "
+                "plan.workers, plan), as commands do. If this is the rewritten graph, its batch size, other "
+                "shapes, attributes or the optimizer's settings differ: partition it again"
             )
         _check_names("tensor", self.layouts, (tensor.name for tensor in graph.tensors))
         _check_names("operation", self.strategies, (operation.name for operation in graph.operations))

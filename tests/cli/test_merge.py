@@ -29,6 +29,9 @@ def test_a_merged_plan_is_told_saved_and_trained(tofu: Tofu, network: str, tmp_p
     result = tofu("plan", network, *SHAPES, "--workers", "2", "--merge", "--save", path)
     assert "operations that do the same to several tensors are one" in result.output
     assert tofu("verify", path, network).exit_code == 0
+    other = tofu("lower", path, network, "--shape", "data=16,4", "--shape", "softmax_label=16,4")
+    assert other.exit_code == 2
+    assert "If this is the rewritten graph, its batch size, other shapes" in other.output
     draw = np.random.default_rng(0).integers(0, 20, (64, 4))
     np.savez(tmp_path / "data.npz", data=draw, label=draw)
     asked = ("train", network, "--data", str(tmp_path / "data.npz"), "--batch", "32", "--epochs", "1")
