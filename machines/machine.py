@@ -203,7 +203,7 @@ class Machine:
                 raise MachineError(
                     f"the first {workers} devices of machine {self.name!r} are not divided evenly at level "
                     f"{level.name!r}: {sorted(parts.values())} groups; use a number of workers that "
-                    "are, or another objective"
+                    "are, or `tofu plan` with the objective 'bytes', which takes any"
                 )
             counts.append(next(iter(parts.values())))
             inside = deeper

@@ -49,6 +49,10 @@ def test_mistakes_end_with_status_2(tofu: Tofu, tmp_path: Path) -> None:
         (("-w", "2,x"), "expected worker counts from 1"),
         (("-w", "0"), "expected worker counts from 1"),
         (("-w", "9"), "has 8"),
+        (
+            ("-w", "3", "--machine", "pcie-8"),
+            "use a number of workers that are, or `tofu plan` with the objective 'bytes'",
+        ),
         (("--plot", str(tmp_path / "f.txt")), ".svg or .png"),
         (("--plot", str(tmp_path / "no" / "f.svg")), "there is no folder"),
         (("--memory", "1kB"), "no plan is searched within 1,000 bytes"),
