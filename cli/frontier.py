@@ -18,6 +18,7 @@ from .options import (
     no_keep_option,
     no_replicate_option,
 )
+from .output_files import check_apart
 from .planned import Planned, planned_options
 from .say import say
 
@@ -97,6 +98,7 @@ def command(
     from ..reports.files import check_folder, check_writable
     from .json_output import print_json
 
+    check_apart(plot=plot, save=save)
     if plot is not None:
         check_kind(plot)
         check_writable(plot)

@@ -33,6 +33,7 @@ from .options import (
     shape_option,
     unroll_option,
 )
+from .output_files import check_apart
 from .request import Request, point
 from .say import say
 
@@ -247,6 +248,7 @@ def command(
                 "least step time for rising memory"
             )
     check_unroll(accumulate, unroll)
+    check_apart(save=save, report=report)
     for path in (save, report):
         if path is not None:
             check_writable(path)
