@@ -52,7 +52,7 @@ class Tally:
         batch = float(values.sum())
         self.total += batch
         self.rows += values.size
-        return self.metric.finish(batch / values.size)
+        return float(self.metric.finish(batch / values.size))
 
     def merge(self, other: Tally) -> None:
         """Add the counts of another tally of the same metric."""
@@ -62,7 +62,7 @@ class Tally:
     @property
     def value(self) -> float:
         """Return the metric over everything counted; NaN before that."""
-        return self.metric.finish(self.total / self.rows) if self.rows else math.nan
+        return float(self.metric.finish(self.total / self.rows)) if self.rows else math.nan
 
 
 def row_labels(label: Array, output: Array) -> Array:

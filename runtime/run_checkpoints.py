@@ -12,6 +12,7 @@ from ..dataflow.graph import Role
 from ..dataflow.optimizer import Optimizer
 from ..errors import DataError, PlanError
 from ..operators.kernels.kernel import Array
+from ..support.json_text import json_text
 from .checkpoint_file import Form, Restorable
 from .data import Batches
 from .executor import Executor
@@ -28,7 +29,7 @@ class Keeper:
     def __init__(self, folder: KeptFolder, executor: Executor, settings: Mapping[str, Any]) -> None:
         self._folder = folder
         self._executor = executor
-        self._settings = json.loads(json.dumps(settings))
+        self._settings = {name: json.loads(json_text(value, name)) for name, value in flat(settings).items()}
         self._names = [tensor.name for tensor in tensors_of(executor, *KEPT_ROLES)]
 
     def require_empty(self) -> None:
@@ -54,9 +55,9 @@ class Keeper:
                     f"'{tensor.name}' has shape {tensor.shape} in this model but {there}; "
                     "use the same model, or another folder"
                 )
-        made, asked = flat(self._entry(found, "settings")), flat(self._settings)
+        made, asked = flat(self._entry(found, "settings")), self._settings
         for name in {**asked, **made}:
-            if made.get(name) != asked.get(name):
+            if not _same(made.get(name), asked.get(name)):
                 raise DataError(
                     f"the checkpoint in {self._folder.folder} was made with {name} {made.get(name)}, but "
                     f"this run has {asked.get(name)}; use the same settings, or another folder"
@@ -129,6 +130,11 @@ def flat(settings: Mapping[str, Any], place: str = "") -> dict[str, Any]:
     for name, value in settings.items():
         found |= flat(value, f"{place}{name}.") if isinstance(value, dict) else {f"{place}{name}": value}
     return found
+
+
+def _same(one: object, other: object) -> bool:
+    """Tell whether two JSON values are the same; NaN is the same as NaN."""
+    return one == other or json.dumps(one) == json.dumps(other)
 
 
 def run_settings(data: Batches, optimizer: Optimizer, metrics: list[str]) -> dict[str, Any]:

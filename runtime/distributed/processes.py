@@ -16,6 +16,7 @@ from ...errors import ExecutionError, TofuError
 from ...programs.memory import MemoryPlan
 from ...programs.program import PartitionedGraph
 from ...support.checked_argument import require, require_count
+from ...support.json_text import json_text
 from ..closeable import Closeable
 from ..cuda.cards import own_cards
 from ..engine import Engine, MakeEngine, Watch
@@ -130,7 +131,9 @@ class Processes(Closeable):
 
         Facts are texts, or JSON values.
         """
-        texts = {name: fact if isinstance(fact, str) else json.dumps(fact) for name, fact in facts.items()}
+        texts = {
+            name: fact if isinstance(fact, str) else json_text(fact, name) for name, fact in facts.items()
+        }
         own = json.dumps(texts).encode()
         stated = [json.loads(content) for content in self.exchange("compare facts", own)]
         difference = first_difference(stated, self.names)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tofu.errors import DataError
-from tofu.runtime.metrics import Tally, get_metric
+from tofu.runtime.metrics import Metric, Tally, get_metric
 
 OUTPUT = np.array([[0.5, 0.25, 0.25], [0.1, 0.8, 0.1], [0.25, 0.25, 0.5], [1.0, 0.0, 0.0]])
 LABEL = np.array([0.0, 1.0, 0.0, 0.0])
@@ -47,6 +47,14 @@ def test_a_class_thought_impossible_costs_a_finite_amount() -> None:
 
 def test_nothing_counted_is_not_a_number() -> None:
     assert math.isnan(Tally(get_metric("accuracy")).value)
+
+
+def test_a_metric_of_a_number_of_numpy_is_a_number_of_python() -> None:
+    """Checkpoints hold metrics as JSON."""
+    tally = Tally(
+        Metric("half", lambda label, output: np.ones(len(output)), lambda mean: np.float32(mean / 2))
+    )
+    assert (type(tally.add([(LABEL, OUTPUT)])), type(tally.value)) == (float, float)
 
 
 def test_bad_labels_and_names_are_refused() -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import tracemalloc
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +15,12 @@ import pytest
 
 from tofu.dataflow import sym
 from tofu.dataflow.naming import NameScope
-from tofu.dataflow.optimizer import adam
+from tofu.dataflow.optimizer import adam, sgd
 from tofu.errors import DataError
 from tofu.runtime.checkpoint import CheckpointFolder
 from tofu.runtime.checkpoint_file import Checkpoint
 from tofu.runtime.context import cpu
-from tofu.runtime.data import ArrayIterator
+from tofu.runtime.data import ArrayIterator, Batch, Batches
 from tofu.runtime.learning_rate import CosineRate
 from tofu.runtime.module import Epoch, Progress, TrainableModule
 
@@ -210,6 +212,50 @@ def test_a_run_goes_on_without_memory_for_the_checkpoint(tmp_path: Path) -> None
         tracemalloc.stop()
     assert written == {name: 2 * float(array[0]) for name, array in tensors.items()}
     assert peak < tensors["w0"].nbytes
+
+
+class OwnBatches(Batches):
+    """Batches whose shapes and settings a user states."""
+
+    def __init__(self, own: Any) -> None:
+        self._inner, self._own = batches(), own
+
+    @property
+    def shapes(self) -> dict[str, Any]:
+        return {name: tuple(np.array(shape)) for name, shape in self._inner.shapes.items()}
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return {**super().settings, "own": self._own}
+
+    def __len__(self) -> int:
+        return len(self._inner)
+
+    def epoch(self, number: int = 0) -> Iterator[Batch]:
+        return self._inner.epoch(number)
+
+
+def numbered() -> ArrayIterator:
+    """Return batches whose settings are NumPy's numbers."""
+    arrays = batches()
+    size, shuffle, seed = np.int64(16), np.bool_(True), np.int64(5)
+    return ArrayIterator(arrays.data, arrays.label, size, shuffle=shuffle, seed=seed)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("data", [numbered(), OwnBatches(math.nan)], ids=["NumPy's numbers", "own"])
+def test_settings_may_be_numbers_of_numpy_and_nan(tmp_path: Path, data: Batches) -> None:
+    settings = sgd(np.float32(0.5), np.float32(0.01), np.float32(0.1))  # type: ignore[arg-type]
+    for epochs in (1, 2):
+        with module(2) as trained:
+            done = trained.fit(
+                data, optimizer=settings, num_epoch=epochs, checkpoint=tmp_path, resume=epochs == 2
+            )
+        assert len(done) == epochs
+
+
+def test_settings_that_json_cannot_hold_are_refused(tmp_path: Path) -> None:
+    with module(1) as trained, pytest.raises(DataError, match=r"setting data\.own is array\(\[1, 2\]\)"):
+        trained.fit(OwnBatches(np.array([1, 2])), checkpoint=tmp_path)
 
 
 def test_running_statistics_of_several_calls(tmp_path: Path) -> None:

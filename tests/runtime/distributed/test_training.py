@@ -192,3 +192,13 @@ def test_two_workers_of_each_process() -> None:
     expected = alone(4)
     for found in results(2, fitted, workers_each=2):
         assert found == expected
+
+
+def test_facts_may_be_numbers_of_numpy() -> None:
+    def work(processes: Processes) -> str:
+        processes.agree({"the seed": np.int64(3), "shapes": {"data": (np.int64(2), 3)}})
+        with pytest.raises(tofu.ExecutionError, match="differ in the seed: 0 and 1"):
+            processes.agree({"the seed": np.int64(processes.number)})
+        return "done"
+
+    assert results(2, work) == ["done"] * 2
