@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from ..dataflow.graph import Role, Tensor
+from ..dataflow.graph import Graph, Phase, Role, Tensor
 from ..dataflow.rewrites.pulled import pulled_of
 from ..dataflow.settings import start_number
 from ..dataflow.symbol import Symbol
@@ -62,10 +62,12 @@ class Parameters:
         """Write the value of every learned tensor of the executor's graph, and let replicas pull it.
 
         Those that `newest` has are copied from there, one at a time. Returns a digest of some elements of the
-        others.
+        others. Raises DataError for a label that has no value.
         """
         total = hashlib.sha256()
-        tensors = {tensor.name: tensor for tensor in executor.partitioned.graph.tensors}
+        graph = executor.partitioned.graph
+        tensors = {tensor.name: tensor for tensor in graph.tensors}
+        self._require_labels(graph)
         learned = set() if newest is None else {tensor.name for tensor in _learned(newest)}
         for tensor in _learned(executor):
             if newest is not None and tensor.name in learned:
@@ -82,6 +84,24 @@ class Parameters:
         """Read the value of every learned tensor of the executor's graph."""
         for tensor in _learned(executor):
             self._values[tensor.name] = executor.read(tensor.name)
+
+    def _require_labels(self, graph: Graph) -> None:
+        """Raise DataError if a label has no value: a parameter that nothing but the backward pass reads.
+
+        No loss depends on it, so training does not change it.
+        """
+        phases: dict[int, set[Phase]] = {}
+        for operation in graph.operations:
+            for read in operation.inputs:
+                phases.setdefault(graph.roots[read], set()).add(operation.phase)
+        for index in sorted(phases):
+            tensor = graph.tensors[index]
+            known = tensor.name in self._values or self._starts.get(tensor.name) is not None
+            if tensor.role is Role.PARAMETER and phases[index] == {Phase.BACKWARD} and not known:
+                raise DataError(
+                    f"'{tensor.name}' of shape {tensor.shape} is read by the backward pass alone, as labels "
+                    "are, and the data have no array of this name; give labels, or its value in `parameters`"
+                )
 
     def _value(self, tensor: Tensor) -> Array:
         """Return the value of a tensor that no executor holds."""

@@ -123,3 +123,43 @@ def test_slopes_of_rectifiers_start_at_a_quarter() -> None:
     with tofu.Module(symbol) as module:
         module.bind({"data": (4, 2)})
         np.testing.assert_array_equal(module.parameters()["pr_gamma"], [0.25, 0.25])
+
+
+def regression(**settings: Any) -> sym.Symbol:
+    with sym.NameScope():
+        found = sym.FullyConnected(sym.Variable("data"), num_hidden=4, name="fc")
+        return sym.LinearRegressionOutput(found, sym.Variable("target", **settings), name="lro")
+
+
+@pytest.mark.parametrize(
+    "net", [regression(), network()], ids=["a matrix, which could be a weight", "classes of samples"]
+)
+@pytest.mark.parametrize("workers", [1, 2])
+def test_training_without_labels_is_refused(net: sym.Symbol, workers: int) -> None:
+    data = tofu.ArrayIterator(np.ones((16, 3), np.float32), batch_size=8)
+    said = (
+        "'(target|softmax_label)' of shape .* is read by the backward pass alone.*; give labels, or its value"
+    )
+    with (
+        tofu.Module(net, [tofu.cpu()] * workers) as module,
+        pytest.raises(DataError, match=said),
+    ):
+        module.fit(data, metric=[])
+
+
+def test_a_label_may_have_a_value_of_its_own() -> None:
+    data = tofu.ArrayIterator(np.ones((16, 3), np.float32), batch_size=8)
+    label = np.arange(32, dtype=np.float32).reshape(8, 4)
+    for net, given in ((regression(), {"target": label}), (regression(init=tofu.mx.init.One()), {})):
+        with tofu.Module(net, [tofu.cpu()] * 2, parameters=given) as module:
+            before = module.bind(data.shapes).read("target")
+            module.fit(data, metric=[])
+            np.testing.assert_array_equal(module.parameters()["target"], before)
+
+
+def test_fixed_weights_are_made_by_the_rule() -> None:
+    """They get no gradient either, but the forward pass reads them."""
+    shapes = {"data": (8, 3), "softmax_label": (8,)}
+    with tofu.Module(network(), [tofu.cpu()] * 2, initializer=RULE, seed=7) as module:
+        run = module.bind(shapes, fixed=["fc_weight"])
+        np.testing.assert_array_equal(run.read("fc_weight"), initial_value("fc_weight", (5, 3), RULE, 7))
