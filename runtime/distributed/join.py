@@ -19,7 +19,7 @@ from ...errors import ExecutionError
 from ..started_threads import start_all
 from .control import Control
 from .handshake import Refused, greet, read_exactly, welcome
-from .rendezvous import BACKLOG, Meeting
+from .rendezvous import BACKLOG, Meeting, family
 
 RETRY_SECONDS = 0.05
 CONNECT_SECONDS = 10.0
@@ -81,7 +81,7 @@ def join(meeting: Meeting, workers_each: int, timeout_seconds: float, join_secon
         controls = _accept(meeting.listener, token, others, meeting.count, deadline)
         host = meeting.listener.getsockname()[0]
         meeting.listener.close()
-    with socket.create_server((host, 0), backlog=BACKLOG, family=_family(host)) as listener:
+    with socket.create_server((host, 0), backlog=BACKLOG, family=family(host)) as listener:
         addresses = _addresses(meeting, own, controls, listener.getsockname()[1], workers_each, deadline)
         names = tuple(_name(number, each) for number, each in enumerate(addresses))
         control = Control(meeting.number, names, controls, timeout_seconds)
@@ -272,7 +272,3 @@ def _name(number: int, said: dict[str, Any]) -> str:
     lower, upper = said["workers"]
     workers = f"worker {lower}" if upper - lower == 1 else f"workers {lower} to {upper - 1}"
     return f"process {number} ({workers} on {said['host']}, pid {said['pid']})"
-
-
-def _family(host: str) -> socket.AddressFamily:
-    return socket.AF_INET6 if ":" in host else socket.AF_INET

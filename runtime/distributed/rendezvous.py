@@ -8,6 +8,7 @@ torchrun has names of its own in the store, because the store keeps values of ea
 
 from __future__ import annotations
 
+import errno
 import json
 import secrets
 import socket
@@ -80,7 +81,7 @@ def meeting(environment: Mapping[str, str]) -> Meeting:
     if "TORCHELASTIC_RUN_ID" in environment:
         run = environment["TORCHELASTIC_RUN_ID"]
         store = _store(host, port, f"tofu/{run}/{attempt}")
-        listener = _publish(store) if number == 0 else None
+        listener = _publish(store, host) if number == 0 else None
         return Meeting(*own, listener, lambda: _lookup(store, host), lasting=False)
     token = environment.get(TOKEN, "").encode()
     if not token:
@@ -93,7 +94,7 @@ def meeting(environment: Mapping[str, str]) -> Meeting:
     elif inherited is not None:
         listener = socket.socket(fileno=int(inherited))
     else:
-        listener = listening(host if _is_loopback(host) else "", port)
+        listener = listening(_own_address(host), port)
     return Meeting(*own, listener, lambda: (host, port, token), lasting=True)
 
 
@@ -103,19 +104,36 @@ def process_count(environment: Mapping[str, str]) -> int:
 
 
 def listening(host: str, port: int) -> socket.socket:
-    """Return a socket that listens; port 0 means a free one. Raises ExecutionError if the port is taken."""
+    """Return a socket that listens; port 0 means a free one. Raises ExecutionError if it cannot listen."""
     try:
-        return socket.create_server((host, port), backlog=BACKLOG)
+        return socket.create_server((host, port), backlog=BACKLOG, family=family(host))
     except OSError as error:
+        remedy = (
+            "another run may use it, so set MASTER_PORT to another one"
+            if error.errno == errno.EADDRINUSE
+            else "set MASTER_ADDR and MASTER_PORT to what processes of this machine may listen at"
+        )
         raise ExecutionError(
-            f"the first process cannot listen at port {port}: {error.strerror or error}; another run may use "
-            "it, so set MASTER_PORT to another one"
+            f"the first process cannot listen at port {port} of {host or 'all addresses'}: "
+            f"{error.strerror or error}; {remedy}"
         ) from error
 
 
-def _publish(store: Any) -> socket.socket:
+def family(host: str) -> socket.AddressFamily:
+    """Return the kind of an address; names of machines are taken to have an address of IPv4."""
+    return socket.AF_INET6 if ":" in host else socket.AF_INET
+
+
+def _own_address(host: str) -> str:
+    """Return the address at which the first process listens if others know it as `host`."""
+    if _is_loopback(host):
+        return host
+    return "::" if family(host) is socket.AF_INET6 else ""
+
+
+def _publish(store: Any, host: str) -> socket.socket:
     """Listen at a free port, and put it into the store with a new token."""
-    listener = listening("", 0)
+    listener = listening(_own_address(host), 0)
     store.set("address", json.dumps([listener.getsockname()[1], secrets.token_hex(32)]))
     return listener
 

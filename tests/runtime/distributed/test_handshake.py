@@ -284,3 +284,37 @@ def test_a_port_that_is_taken_is_an_error() -> None:
         taken = str(listener.getsockname()[1])
         with pytest.raises(ExecutionError, match=f"cannot listen at port {taken}"):
             meeting({**VARIABLES, "RANK": "0", "MASTER_PORT": taken})
+
+
+def test_other_reasons_are_not_the_port() -> None:
+    with pytest.raises(
+        ExecutionError, match=r"cannot listen at port 0 of 192\.0\.2\.1: .*; set MASTER_ADDR and"
+    ):
+        listening("192.0.2.1", 0)
+
+
+def has_ipv6() -> bool:
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        return False
+    return True
+
+
+@pytest.mark.skipif(not has_ipv6(), reason="this machine has no address of IPv6")
+@pytest.mark.parametrize(("host", "own"), [("::1", "::1"), ("fd00::1", "::")])
+def test_the_first_process_listens_where_others_look(host: str, own: str) -> None:
+    first = meeting({**VARIABLES, "RANK": "0", "MASTER_ADDR": host, "MASTER_PORT": "0"})
+    assert first.listener is not None
+    listens, port, *_ = first.listener.getsockname()
+    found: list[Any] = []
+
+    def run(place: Meeting) -> None:
+        found.append(join(place, 1, timeout_seconds=10, join_seconds=30))
+
+    second = Meeting(1, 2, 2, 1, 0, None, lambda: ("::1", port, TOKEN), True)
+    threads = [threading.Thread(target=run, args=(each,)) for each in (first, second)]
+    for thread in threads:
+        thread.start()
+    assert listens == own
+    assert_both_met(threads, found, 20)
