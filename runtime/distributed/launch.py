@@ -146,9 +146,14 @@ def _awaited(children: Sequence[subprocess.Popen[bytes]]) -> tuple[list[int], in
 
 
 def _status(statuses: Sequence[int], first: int, logs: Sequence[IO[bytes] | None]) -> int:
-    """Return the exit status. If the first process was killed, write what another one said."""
+    """Return the exit status. If the first process was killed, write what another one said.
+
+    A signal to stop may end it before it handles signals, and a second one while it ends.
+    """
     if statuses[0] >= 0:
         return statuses[0]
+    if -statuses[0] in SIGNALS:
+        return 128 - statuses[0]
     for log in logs:
         if log is not None:
             log.seek(0)
