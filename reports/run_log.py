@@ -60,8 +60,13 @@ class RunLog(Report):
         """Keep other runs out, and refuse or mend what is there."""
         try:
             fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise DataError(f"another run writes the log {self._path}; name another file") from None
         except OSError as error:
-            raise DataError(f"another run writes the log {self._path}; name another file") from error
+            raise DataError(
+                f"the log {self._path} cannot be locked, so other runs cannot be kept out: {error.strerror}; "
+                "name a file of a file system that has locks"
+            ) from error
         size = os.fstat(self._handle).st_size
         if size and not resume:
             raise DataError(

@@ -86,6 +86,12 @@ class CheckpointFolder:
         except BlockingIOError:
             os.close(handle)
             raise DataError(f"another run writes checkpoints to {self.folder}; name another folder") from None
+        except OSError as error:
+            os.close(handle)
+            raise DataError(
+                f"{self.folder} cannot be locked, so other runs cannot be kept out: {error.strerror}; name a "
+                "folder of a file system that has locks"
+            ) from error
         return handle
 
     def _confirm_lock(self) -> None:

@@ -78,6 +78,15 @@ def test_two_runs_do_not_share_a_log(tmp_path: Path) -> None:
         RunLog(path, resume=True)
 
 
+def test_a_file_without_locks_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def without_locks(handle: int, operation: int) -> None:
+        raise OSError(95, "Operation not supported")
+
+    monkeypatch.setattr("fcntl.flock", without_locks)
+    with pytest.raises(DataError, match=r"jsonl cannot be locked.*: Operation not supported; name a file of"):
+        RunLog(tmp_path / "run.jsonl", resume=False)
+
+
 def test_a_full_disk_leaves_whole_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "run.jsonl"
     whole = os.write

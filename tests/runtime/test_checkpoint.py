@@ -273,6 +273,19 @@ def test_a_second_writer_is_refused(tmp_path: Path) -> None:
         pass
 
 
+def without_locks(handle: int, operation: int) -> None:
+    """Fail as `flock` does where the file system has no locks."""
+    raise OSError(95, "Operation not supported")
+
+
+def test_a_folder_without_locks_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fcntl.flock", without_locks)
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    with pytest.raises(DataError, match=r"run cannot be locked.*: Operation not supported; name a folder of"):
+        CheckpointFolder(tmp_path / "run").exclusive(create=True).__enter__()
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
 def test_a_removed_folder_is_made_and_locked_again(tmp_path: Path) -> None:
     folder = CheckpointFolder(tmp_path / "run")
     with folder.exclusive(create=True):
