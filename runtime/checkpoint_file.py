@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Protocol
@@ -25,6 +25,9 @@ from ..operators.kernels.kernel import Array
 
 FORMAT = 2
 ALIGNMENT = 8
+METADATA = "__metadata__"
+"""The entry of the header that is not a tensor."""
+
 Form = tuple[npt.DTypeLike, Shape]
 """The type and the shape of a tensor."""
 
@@ -111,7 +114,8 @@ class FileForm:
 
     @classmethod
     def of(cls, checkpoint: Savable) -> FileForm:
-        """Return the form of the file of a checkpoint."""
+        """Return the form of the file of a checkpoint. Raises DataError as `require_names`."""
+        require_names(checkpoint.forms)
         return cls(checkpoint.forms, json.dumps(checkpoint.state, sort_keys=True))
 
     def header(self, digests: Mapping[str, str]) -> bytes:
@@ -129,7 +133,7 @@ class FileForm:
     def header_with(self, digest: str) -> bytes:
         """Return the header; `digest` is that of everything in the file."""
         listed: dict[str, Any] = {
-            "__metadata__": {"tofu_format": str(FORMAT), "state": self.state, "sha256": digest}
+            METADATA: {"tofu_format": str(FORMAT), "state": self.state, "sha256": digest}
         }
         for name, span in self._spans.items():
             dtype, shape = self.forms[name]
@@ -137,6 +141,15 @@ class FileForm:
         text = json.dumps(listed, separators=(",", ":")).encode()
         text += b" " * (-len(text) % ALIGNMENT)
         return len(text).to_bytes(8, "little") + text
+
+
+def require_names(names: Collection[str]) -> None:
+    """Raise DataError for a name that a tensor of a checkpoint cannot have."""
+    if METADATA in names:
+        raise DataError(
+            f"no checkpoint can hold a tensor named '{METADATA}', which is the name of the file's own entry; "
+            "give the variable another name"
+        )
 
 
 def encode(checkpoint: Checkpoint) -> bytes:

@@ -13,7 +13,7 @@ from ..dataflow.optimizer import Optimizer
 from ..errors import DataError, PlanError
 from ..operators.kernels.kernel import Array
 from ..support.json_text import json_text
-from .checkpoint_file import Form, Restorable
+from .checkpoint_file import Form, Restorable, require_names
 from .data import Batches
 from .executor import Executor
 from .parameters import tensors_of
@@ -31,6 +31,7 @@ class Keeper:
         self._executor = executor
         self._settings = {name: json.loads(json_text(value, name)) for name, value in flat(settings).items()}
         self._names = [tensor.name for tensor in tensors_of(executor, *KEPT_ROLES)]
+        require_names(self._names)
 
     def require_empty(self) -> None:
         """Raise DataError if the folder has checkpoints, because a new run would remove them."""

@@ -264,6 +264,13 @@ def test_names_that_are_paths_lead_nowhere(tmp_path: Path, name: str) -> None:
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == [saved]
 
 
+def test_a_tensor_does_not_replace_the_entry_of_the_file(tmp_path: Path) -> None:
+    kept = CheckpointFolder(tmp_path).save(numbered(1))
+    with pytest.raises(DataError, match="no checkpoint can hold a tensor named '__metadata__'"):
+        CheckpointFolder(tmp_path).save(Checkpoint({"__metadata__": np.ones(3, np.float32)}, {}))
+    assert list(tmp_path.iterdir()) == [kept]
+
+
 def test_a_second_writer_is_refused(tmp_path: Path) -> None:
     with CheckpointFolder(tmp_path).exclusive(create=True):
         second = CheckpointFolder(tmp_path).exclusive(create=False)

@@ -258,6 +258,17 @@ def test_settings_that_json_cannot_hold_are_refused(tmp_path: Path) -> None:
         trained.fit(OwnBatches(np.array([1, 2])), checkpoint=tmp_path)
 
 
+def test_a_name_that_no_checkpoint_can_hold_is_refused_at_once(tmp_path: Path) -> None:
+    weight, steps = sym.Variable("__metadata__"), list[Progress]()
+    net = sym.FullyConnected(sym.Variable("data"), weight, num_hidden=4, no_bias=True)
+    with (
+        TrainableModule(sym.SoftmaxOutput(net, name="softmax"), cpu(0), lower=lowered) as trained,
+        pytest.raises(DataError, match="no checkpoint can hold a tensor named '__metadata__'"),
+    ):
+        trained.fit(batches(), checkpoint=tmp_path, on_step=steps.append)
+    assert not steps
+
+
 def test_running_statistics_of_several_calls(tmp_path: Path) -> None:
     """Two calls update the same states one after the other."""
     with NameScope():
