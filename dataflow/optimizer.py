@@ -39,6 +39,16 @@ class Optimizer:
     clip_norm: float | None = None
     """The largest norm that the rescaled gradients of all parameters have together; None for any."""
 
+    def __post_init__(self) -> None:
+        decay, rescale = self.weight_decay, self.rescale
+        require(is_number(decay), decay, "weight_decay", "a finite number", OperatorError)
+        fits = rescale is None or is_number(rescale)
+        require(fits, rescale, "rescale", "a finite number, or None", OperatorError)
+        for name in ("beta1", "beta2"):
+            beta = self.attributes.get(name, 0)
+            fits = is_number(beta) and 0 <= beta < 1
+            require(fits, beta, name, "a number from 0 to below 1", OperatorError)
+
 
 EPSILON_MODES = ("mxnet", "torch")
 """When Adam adds epsilon to the root: before moments are corrected, as in MXNet, or after, as in PyTorch."""

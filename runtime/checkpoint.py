@@ -79,8 +79,9 @@ class CheckpointFolder:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             handle = os.open(self.folder, os.O_RDONLY)
-        except OSError as error:
-            raise DataError(f"no checkpoints can be kept in {self.folder}: {error.strerror}") from error
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else error
+            raise DataError(f"no checkpoints can be kept in {self.folder}: {reason}; name another") from error
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

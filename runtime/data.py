@@ -16,7 +16,7 @@ import numpy.typing as npt
 from ..analyzer.indices.region import Shape
 from ..errors import DataError
 from ..operators.kernels.kernel import Array
-from ..support.checked_argument import require_count
+from ..support.checked_argument import array_of, require_count
 from .initializer import generator
 
 Arrays = Mapping[str, npt.ArrayLike]
@@ -232,10 +232,7 @@ def _named(value: npt.ArrayLike | Arrays, name: str) -> dict[str, Array]:
 
 
 def _numbers(name: str, value: npt.ArrayLike) -> Array:
-    try:
-        array = np.asarray(value)
-    except ValueError as error:
-        raise DataError(f"'{name}' must be an array [sample, ...] of numbers: {error}") from None
+    array = array_of(value, name, DataError)
     if array.ndim == 0 or array.dtype.kind not in "buif":
         raise DataError(
             f"'{name}' must be an array [sample, ...] of numbers, not {array.dtype} {array.shape}"

@@ -80,7 +80,7 @@ def _of_all(
     try:
         for pair, (label, name) in enumerate(pairs):
             for first, part_of_label, output in _own_rows(executor, batch, label, name):
-                values = [metric.rows(part_of_label, output) for metric in metrics]
+                values = [metric.values(part_of_label, output) for metric in metrics]
                 own.append(_Part(pair, first, values))
     except DataError as error:
         problem = str(error)

@@ -15,7 +15,7 @@ from ..operators.kernels.kernel import Array
 from ..programs.guarded_memory import guarded_memory
 from ..programs.memory import plan_memory
 from ..programs.program import PartitionedGraph, require_program
-from ..support.checked_argument import require
+from ..support.checked_argument import array_of, require
 from ..support.wording import alternatives
 from .checkpoint_file import Form
 from .choose_engine import engine_on
@@ -148,9 +148,10 @@ class Executor(Closeable):
     def write(self, name: str, value: npt.ArrayLike) -> None:
         """Scatter a whole tensor to the workers that own parts of it.
 
-        Raises ShapeError if the shape differs, DataError if values cannot be stored as the tensor's type.
+        Raises ShapeError if the shape differs, DataError if values cannot be stored as the tensor's type, or
+        are not an array.
         """
-        array = np.asarray(value)
+        array = array_of(value, name, DataError)
         tensor = self._fitting(name, (array.dtype, array.shape))
         for worker, buffer, region in self._parts(tensor):
             self._engine.write(worker, buffer, array[_slices(region)])

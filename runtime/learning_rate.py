@@ -9,7 +9,7 @@ from typing import Protocol
 
 from ..dataflow.optimizer import Optimizer
 from ..errors import DataError
-from ..support.checked_argument import is_count, require
+from ..support.checked_argument import is_count, is_number, require, require_count
 
 SAMPLED_STEPS = 64
 """The steps of a run whose rates processes compare."""
@@ -26,6 +26,9 @@ class ConstantRate:
     """The same rate at every step."""
 
     rate: float
+
+    def __post_init__(self) -> None:
+        _require_numbers(rate=self.rate)
 
     def __call__(self, step: int, /) -> float:
         return self.rate
@@ -46,6 +49,11 @@ class _FallingRate(ABC):
 
     final_rate: float = 0.0
     """The rate at the end."""
+
+    def __post_init__(self) -> None:
+        _require_numbers(rate=self.rate, final_rate=self.final_rate)
+        require_count(self.steps, "steps", DataError)
+        require_count(self.warmup_steps, "warmup_steps", DataError)
 
     def __call__(self, step: int, /) -> float:
         if step < self.warmup_steps:
@@ -91,6 +99,7 @@ class StepRate:
     """The steps from which it is multiplied once more; one number for all its multiples."""
 
     def __post_init__(self) -> None:
+        _require_numbers(rate=self.rate, factor=self.factor)
         several = self.steps if isinstance(self.steps, tuple) else (self.steps,)
         fits = bool(several) and all(is_count(step, 1) for step in several)
         require(fits, self.steps, "steps", "an integer from 1 on, or a tuple of them", DataError)
@@ -99,6 +108,19 @@ class StepRate:
         if isinstance(self.steps, tuple):
             return self.rate * self.factor ** sum(step >= each for each in self.steps)
         return self.rate * self.factor ** (step // self.steps)
+
+
+def _require_numbers(**settings: object) -> None:
+    """Raise DataError that names the first of the settings that is not a finite number."""
+    for name, value in settings.items():
+        require(is_number(value), value, name, "a finite number", DataError)
+
+
+def rate_at(rate: LearningRate, step: int) -> float:
+    """Return the rate at a step. Raises DataError if it is not a finite number."""
+    found = rate(step)
+    require(is_number(found), found, f"the learning rate of step {step}", "a finite number", DataError)
+    return float(found)
 
 
 def fed_rate(optimizer: Optimizer, rate: float, step: int) -> float:
@@ -117,4 +139,4 @@ def fed_rate(optimizer: Optimizer, rate: float, step: int) -> float:
 def sampled_rates(rate: LearningRate, steps: int) -> list[float]:
     """Return the rates of some of the steps of a run, evenly spread: what processes compare."""
     count = min(steps, SAMPLED_STEPS)
-    return [float(rate(number * (steps - 1) // max(count - 1, 1))) for number in range(count)]
+    return [rate_at(rate, number * (steps - 1) // max(count - 1, 1)) for number in range(count)]

@@ -6,13 +6,14 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import SupportsFloat
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import DataError
 from ..operators.kernels.kernel import Array
-from ..support.checked_argument import require
+from ..support.checked_argument import array_of, require
 from ..support.wording import alternatives
 
 Values = npt.NDArray[np.float64]
@@ -34,6 +35,23 @@ class Metric:
     higher_is_better: bool = False
     """Whether a larger value is a better one."""
 
+    def values(self, label: Array, output: Array) -> Values:
+        """Return the value of each row. Raises DataError if `rows` does not give as many numbers as rows."""
+        values = array_of(self.rows(label, output), f"metric {self.name}", DataError)
+        if values.dtype.kind not in "buif" or values.shape != output.shape[:1]:
+            raise DataError(
+                f"metric '{self.name}' gave {values.dtype} {values.shape} for an output of shape "
+                f"{output.shape}; its `rows` must return a number for each row, an array of shape "
+                f"{output.shape[:1]}"
+            )
+        return values
+
+    def finished(self, mean: float) -> float:
+        """Return the metric for the mean of values. Raises DataError if `finish` does not give a number."""
+        found: object = self.finish(mean)
+        require(isinstance(found, SupportsFloat), found, f"metric '{self.name}'", "a number", DataError)
+        return float(found)  # type: ignore[arg-type]
+
 
 @dataclass(slots=True)
 class Tally:
@@ -45,14 +63,14 @@ class Tally:
 
     def add(self, pairs: Sequence[tuple[Array, Array]]) -> float:
         """Count one batch's (label, output) pairs and return the metric of that batch alone."""
-        return self.count(np.concatenate([self.metric.rows(label, output) for label, output in pairs]))
+        return self.count(np.concatenate([self.metric.values(label, output) for label, output in pairs]))
 
     def count(self, values: Values) -> float:
         """Count the values of a batch's rows and return the metric of that batch alone."""
         batch = float(values.sum())
         self.total += batch
         self.rows += values.size
-        return float(self.metric.finish(batch / values.size))
+        return self.metric.finished(batch / values.size)
 
     def merge(self, other: Tally) -> None:
         """Add the counts of another tally of the same metric."""
@@ -62,7 +80,7 @@ class Tally:
     @property
     def value(self) -> float:
         """Return the metric over everything counted; NaN before that."""
-        return float(self.metric.finish(self.total / self.rows)) if self.rows else math.nan
+        return self.metric.finished(self.total / self.rows) if self.rows else math.nan
 
 
 def row_labels(label: Array, output: Array) -> Array:

@@ -14,7 +14,7 @@ from ..dataflow.settings import start_number
 from ..dataflow.symbol import Symbol
 from ..errors import DataError
 from ..operators.kernels.kernel import Array
-from ..support.checked_argument import require
+from ..support.checked_argument import array_of, require
 from ..support.wording import alternatives
 from .executor import Executor
 from .initializer import WeightRule, initial_value
@@ -44,7 +44,10 @@ class Parameters:
         self.assign(given)
 
     def assign(self, given: Mapping[str, npt.ArrayLike]) -> None:
-        """Assign new values by name. Raises DataError for a name that is not a variable of the symbol."""
+        """Assign new values by name.
+
+        Raises DataError for a name that is not a variable of the symbol, and a value that is not an array.
+        """
         require(isinstance(given, Mapping), given, "parameters", "arrays by name", DataError)
         for name, value in given.items():
             if name not in self._variables:
@@ -52,7 +55,7 @@ class Parameters:
                     f"a value was given for '{name}', which is not a variable of the symbol"
                     f"{alternatives(str(name), self._variables)}"
                 )
-            self._values[name] = np.array(value)
+            self._values[name] = np.array(array_of(value, name, DataError))
 
     def all(self) -> dict[str, Array]:
         """Return the values that were given, read from an executor, or written to one."""

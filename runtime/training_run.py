@@ -13,7 +13,7 @@ from .data import Batch, Batches, checked
 from .early_stopping import EarlyStopping
 from .executor import Executor
 from .interrupts import Interrupts, stop
-from .learning_rate import LearningRate, fed_rate
+from .learning_rate import LearningRate, fed_rate, rate_at
 from .metrics import Metric, Tally
 from .peers import Peers
 from .progress import Epoch, Progress, Standing
@@ -116,7 +116,7 @@ class TrainingRun:
 
     def _step(self, batch: Batch) -> None:
         standing, begun = self.standing, time.perf_counter()
-        rate = self.learning_rate(standing.rate_step)
+        rate = rate_at(self.learning_rate, standing.rate_step)
         fed = fed_rate(self.optimizer, rate, standing.rate_step)
         done = self.module.step(self.executor, batch, fed, standing.tallies)
         standing.batch += 1

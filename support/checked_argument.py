@@ -6,7 +6,10 @@ import math
 from numbers import Integral
 from os import PathLike, fspath
 from pathlib import Path
-from typing import SupportsFloat
+from typing import Any, SupportsFloat
+
+import numpy as np
+import numpy.typing as npt
 
 from ..errors import TofuError
 
@@ -34,6 +37,14 @@ def path_of(value: object, name: str, error: type[TofuError]) -> Path:
     fits = isinstance(value, str) or (isinstance(value, PathLike) and isinstance(fspath(value), str))
     require(fits, value, name, "the name of a file", error)
     return Path(value)  # type: ignore[arg-type]
+
+
+def array_of(value: npt.ArrayLike, name: str, error: type[TofuError]) -> npt.NDArray[Any]:
+    """Return the array that an argument is; raise `error` if it is not one, as of rows of two lengths."""
+    try:
+        return np.asarray(value)
+    except (TypeError, ValueError) as problem:
+        raise error(f"'{name}' must be an array of numbers: {problem}") from None
 
 
 def is_number(value: object) -> bool:

@@ -330,6 +330,11 @@ def test_what_is_no_folder_is_refused(tmp_path: Path, folder: str) -> None:
     assert (tmp_path / "file").read_text() == "mine"
 
 
+def test_a_name_that_no_folder_can_have_is_refused() -> None:
+    with pytest.raises(DataError, match=r"no checkpoints can be kept in .* null .*; name another"):
+        CheckpointFolder(Path("a\0b")).exclusive(create=True).__enter__()
+
+
 def test_strange_names_are_left_alone(tmp_path: Path) -> None:
     for name in ("checkpoint-x.safetensors", "notes.txt", f"checkpoint-000009.safetensors{TEMPORARY}"):
         (tmp_path / name).write_text("mine")

@@ -1,4 +1,5 @@
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -36,6 +37,23 @@ def test_a_rate_changes_at_steps() -> None:
     for wrong in (0, (), (2, -1), 1.5):
         with pytest.raises(DataError, match=r"steps is .* give an integer from 1 on, or a tuple of them"):
             StepRate(1.0, 0.5, wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: ConstantRate("a"), r"rate is 'a' \(str\); give a finite number"),
+        (lambda: CosineRate("a", 3), "rate is 'a'"),
+        (lambda: CosineRate(0.1, "a"), r"steps is 'a' \(str\); give an integer from 0 on"),
+        (lambda: LinearRate(0.1, 3, -1), "warmup_steps is -1"),
+        (lambda: LinearRate(0.1, 3, 1, math.nan), "final_rate is nan"),
+        (lambda: StepRate("a", 0.1, 2), "rate is 'a'"),
+        (lambda: StepRate(0.1, "a", 2), "factor is 'a'"),
+    ],
+)
+def test_settings_of_rates_are_numbers(make: Any, says: str) -> None:
+    with pytest.raises(DataError, match=f"^{says}"):
+        make()
 
 
 def test_a_schedule_needs_one_plan() -> None:

@@ -1,4 +1,5 @@
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -55,6 +56,21 @@ def test_a_metric_of_a_number_of_numpy_is_a_number_of_python() -> None:
         Metric("half", lambda label, output: np.ones(len(output)), lambda mean: np.float32(mean / 2))
     )
     assert (type(tally.add([(LABEL, OUTPUT)])), type(tally.value)) == (float, float)
+
+
+@pytest.mark.parametrize("found", [1.0, None, np.ones(3), np.ones((4, 3)), np.array(["a"] * 4)], ids=repr)
+def test_a_metric_gives_a_number_for_each_row(found: Any) -> None:
+    said = r"metric 'own' gave .* for an output of shape \(4, 3\); its `rows` must .* of shape \(4,\)"
+    with pytest.raises(DataError, match=said):
+        Tally(Metric("own", lambda label, output: found)).add([(LABEL, OUTPUT)])
+
+
+def test_a_metric_is_a_number() -> None:
+    def nothing(mean: float) -> Any:
+        return None
+
+    with pytest.raises(DataError, match=r"metric 'own' is None \(NoneType\); give a number"):
+        Tally(Metric("own", lambda label, output: np.ones(4), nothing)).add([(LABEL, OUTPUT)])
 
 
 def test_bad_labels_and_names_are_refused() -> None:

@@ -43,6 +43,42 @@ def test_fit(name: str, value: Any) -> None:
         module.fit(batches, **{name: value})
 
 
+@pytest.mark.parametrize("rate", [None, "a", [1, 2], float("nan")])
+def test_a_function_of_the_step_gives_numbers(rate: Any) -> None:
+    batches = tofu.ArrayIterator(np.zeros((8, 4), np.float32), np.zeros(8, np.float32), batch_size=4)
+    with (
+        tofu.Module(network(), [tofu.cpu(0)]) as module,
+        pytest.raises(DataError, match=r"the learning rate of step 0 is .*; give a finite number"),
+    ):
+        module.fit(batches, learning_rate=lambda step: rate)
+
+
+def test_values_that_are_not_arrays() -> None:
+    ragged: Any = [[1], [1, 2]]
+    said = "must be an array of numbers: .* inhomogeneous shape"
+    with tofu.Module(network(), [tofu.cpu(0)]) as module:
+        executor = module.bind({"data": (4, 4), "softmax_label": (4,)})
+        with pytest.raises(DataError, match=f"'data' {said}"):
+            executor.write("data", ragged)
+        with pytest.raises(DataError, match=f"'fc_weight' {said}"):
+            module.set_parameters({"fc_weight": ragged})
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: tofu.optimizer.adam(beta1=1.0), r"beta1 is 1\.0 \(float\); give a number from 0 to below 1"),
+        (lambda: tofu.optimizer.adam(beta1=-1), "beta1 is -1"),
+        (lambda: tofu.optimizer.adamw(beta2="x"), "beta2 is 'x'"),
+        (lambda: tofu.optimizer.sgd(weight_decay="x"), r"weight_decay is 'x' \(str\); give a finite number"),
+        (lambda: tofu.optimizer.sgd(rescale="x"), "rescale is 'x'"),
+    ],
+)
+def test_optimizers(make: Any, says: str) -> None:
+    with pytest.raises(TofuError, match=says):
+        make()
+
+
 def test_constraints_regions_and_readings() -> None:
     graph = tofu.training_graph(network(), {"data": (4, 4), "softmax_label": (4,)})
     with pytest.raises(PlanError, match=r"a constraint is 5 \(int\)"):
