@@ -12,6 +12,9 @@ from ..programs.memory import MemoryPlan
 from ..programs.program import Held, PartitionedGraph
 from .timing import StepSeconds
 
+CLOSED = "the executor was closed during run; close it afterwards"
+"""Why an iteration failed that another thread, a signal handler or an operation cut short by `close`."""
+
 
 class Engine(Protocol):
     """A partitioned graph in the memory of its workers, all zeros at first."""
@@ -74,7 +77,7 @@ class Engine(Protocol):
         ...
 
     def close(self) -> None:
-        """Release threads and memory. The engine cannot run again."""
+        """Release threads and memory. An iteration that runs fails, and the engine cannot run again."""
         ...
 
 

@@ -29,12 +29,12 @@ from ..programs.program import Lane, PartitionedGraph
 from ..programs.schedule import LaneOf, Schedule
 from ..support.processors import processors
 from .collectives import Step
-from .engine import OneProcess, Watch
+from .engine import CLOSED, OneProcess, Watch
 from .guard_bands import GuardBands
 from .nan_watch import watched
 from .noted_arrivals import NotedArrivals
 from .preparation import Buffers, PreparedSteps, allocate, buffers_in, place_of, prepare
-from .step_threads import StepFailed, StepsHang, Team
+from .step_threads import StepFailed, StepsClosed, StepsHang, Team
 from .thread_tasks import PlacedStep, thread_tasks
 from .update_gate import UpdateGate
 
@@ -176,6 +176,9 @@ class NumpyEngine(OneProcess):
         except StepsHang as hang:
             stuck = "; ".join(self._describe(*self.places[thread][step]) for thread, step in hang.current)
             self._failure = f"no progress for {self._watchdog_seconds:g} s: {stuck}"
+            raise ExecutionError(self._failure) from None
+        except StepsClosed:
+            self._failure = f"{CLOSED}, iteration {self.iterations}"
             raise ExecutionError(self._failure) from None
         except BaseException:
             self._failure = f"interrupted in iteration {self.iterations}"

@@ -83,6 +83,10 @@ class StepsHang(Exception):
         self.current = current
 
 
+class StepsClosed(Exception):
+    """The team was closed while it ran: by another thread, a signal handler or a step."""
+
+
 class _Stopped(Exception):
     """Another thread failed, or the run was interrupted."""
 
@@ -148,10 +152,10 @@ class Team:
     def run(self) -> None:
         """Run every task once.
 
-        Raises StepFailed (its cause is the step's own error) or StepsHang; an interrupt from the keyboard
-        stops the threads at their next step and passes through.
+        Raises StepFailed (its cause is the step's own error), StepsHang or StepsClosed; an interrupt from the
+        keyboard stops the threads at their next step and passes through.
         """
-        assert not self._stopping[0], "a closed or broken team cannot run"
+        assert self._closed or not self._stopping[0], "a broken team cannot run"
         try:
             with self._gate:
                 self._done[:] = [0] * len(self._threads)
@@ -167,14 +171,17 @@ class Team:
         if self._failures:
             thread, step, error = min(self._failures, key=lambda failure: failure[:2])
             raise StepFailed(thread, step) from error
+        if self._closed:
+            raise StepsClosed
 
     def close(self) -> None:
         """End the threads. One that hangs in a step is abandoned; it does not keep the process alive."""
         self._closed = True
         self._stop()
         deadline = time.monotonic() + JOIN_SECONDS
-        for thread in filter(Thread.is_alive, self._threads):
-            thread.join(max(deadline - time.monotonic(), 0))
+        for thread in self._threads:
+            if thread.is_alive() and thread is not threading.current_thread():
+                thread.join(max(deadline - time.monotonic(), 0))
 
     def _numbered(self, block: _Group, thread: int, join: Join | None) -> Sequence[Numbered]:
         """Return the steps of a group with their numbers, some of them joined."""
@@ -190,7 +197,7 @@ class Team:
         with self._gate:
             while self._working:
                 self._gate.wait(min(1.0, self._watchdog_seconds))
-                if self._failures:
+                if self._failures or self._closed:
                     self._gate.wait_for(lambda: not self._working, STOP_SECONDS)
                     return
                 current = list(self._current)

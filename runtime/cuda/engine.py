@@ -26,7 +26,7 @@ from ...programs.memory import MemoryPlan
 from ...programs.program import Compute, Lane, PartitionedGraph
 from ...programs.schedule import Schedule
 from ..buffer_views import BufferViews
-from ..engine import OneProcess, Watch
+from ..engine import CLOSED, OneProcess, Watch
 from ..nan_watch import first_nan
 from ..preparation import place_of
 from ..thread_tasks import Place
@@ -141,6 +141,8 @@ class CudaEngine(OneProcess):
                 self._launch()
             self._machine.synchronize()
             self._note_times()
+            if self._failure is not None:
+                raise ExecutionError(CLOSED)
         except ExecutionError as error:
             self._failure = f"{error}, iteration {self.iterations}"
             raise ExecutionError(self._failure) from error

@@ -17,7 +17,8 @@ from functools import partial
 
 from ...errors import ExecutionError
 from ...programs.schedule import Waits
-from ..step_threads import Step, StepFailed, StepsHang, Team
+from ..engine import CLOSED
+from ..step_threads import Step, StepFailed, StepsClosed, StepsHang, Team
 from ..thread_tasks import Place, PlacedStep, thread_tasks
 
 
@@ -80,6 +81,8 @@ class HostedIteration:
             stuck = [self._threads[thread][step].place for thread, step in hang.current]
             places = "; ".join(self._described(*place) for place in stuck)
             raise ExecutionError(f"no progress for {self._watchdog_seconds:g} s: {places}") from None
+        except StepsClosed:
+            raise ExecutionError(CLOSED) from None
 
     def close(self) -> None:
         """End the threads."""

@@ -171,6 +171,54 @@ def interrupted(toys: Any) -> None:
             executor.run()
 
 
+def require_closed(executor: Executor) -> None:
+    with pytest.raises(ExecutionError, match="was closed during run; close it afterwards, iteration 0"):
+        executor.run()
+    assert executor.failed
+    with pytest.raises(ExecutionError, match=r"stopped earlier .*closed during run.*make a new one"):
+        executor.run()
+
+
+@pytest.mark.parametrize("operation", [1, 5])
+def test_an_iteration_fails_that_another_thread_cuts_short(toys: Any, operation: int) -> None:
+    """Also in its last operation, after which no thread has to stop."""
+    entered = threading.Event()
+
+    def act() -> None:
+        entered.set()
+        time.sleep(0.2)
+
+    executor = Executor(failing(toys, ring(toys, 2), operation, worker=1, act=act), threads=2)
+
+    def close() -> None:
+        entered.wait()
+        executor.close()
+
+    thread = threading.Thread(target=close)
+    thread.start()
+    require_closed(executor)
+    thread.join()
+
+
+def test_an_iteration_fails_that_an_operation_or_a_signal_handler_cuts_short(toys: Any) -> None:
+    partitioned = failing(toys, ring(toys, 2), operation=1, worker=1, act=lambda: executor.close())
+    executor = Executor(partitioned, threads=2)
+    require_closed(executor)
+    main = threading.main_thread().ident
+    assert main is not None
+
+    def act() -> None:
+        signal.pthread_kill(main, signal.SIGUSR1)
+        time.sleep(0.2)
+
+    executor = Executor(failing(toys, ring(toys, 2), operation=1, worker=1, act=act), threads=2)
+    before = signal.signal(signal.SIGUSR1, lambda *_: executor.close())
+    try:
+        require_closed(executor)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+
+
 def test_a_kernel_that_cannot_be_prepared_is_named(toys: Any) -> None:
     def refuse(call: KernelCall) -> Callable[[], None]:
         raise ValueError("strange strides")

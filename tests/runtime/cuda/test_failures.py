@@ -93,6 +93,19 @@ def test_a_closed_engine_does_not_run(bench: Bench) -> None:
         executor.run()
 
 
+def test_an_iteration_fails_that_is_closed_meanwhile(host: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    executor = host.executor(over(graph("mlp-adam"), 2))
+    synchronize = host.machine.synchronize
+
+    def closing() -> None:
+        synchronize()
+        executor.close()
+
+    monkeypatch.setattr(host.machine, "synchronize", closing)
+    with pytest.raises(ExecutionError, match="the executor was closed during run"):
+        executor.run()
+
+
 @pytest.mark.gpu
 def test_an_iteration_without_end_is_given_up(cards: Bench) -> None:
     """Here it has one, later: what it uses is not freed before."""
