@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy.typing as npt
@@ -29,7 +30,7 @@ from .executor import Executor, Lower
 from .initializer import Xavier
 from .memory_limit import MemoryLimit
 from .metrics import Tally
-from .parameters import Parameters, optimizer_state
+from .parameters import Parameters, learned, optimizer_state
 from .peers import Alone, Peers
 from .run_checkpoints import flat, update_settings
 from .run_settings import RunSettings
@@ -87,6 +88,27 @@ class _Bound:
     """The training step whose parameters it holds."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Undefined:
+    """Learned values that are undefined because an iteration stopped halfway."""
+
+    names: frozenset[str]
+    """Those that have not been given since."""
+
+    def without(self, given: Collection[str]) -> _Undefined | None:
+        """Return what is still undefined if values of these names are given."""
+        names = self.names.difference(given)
+        return _Undefined(names) if names else None
+
+    def error(self) -> ExecutionError:
+        """Return the error for a call that needs the values."""
+        others = " and others" if len(self.names) > 1 else ""
+        return ExecutionError(
+            f"an iteration stopped halfway, so the values of '{min(self.names)}'{others} are undefined; "
+            "resume from a checkpoint, or give all values with set_parameters"
+        )
+
+
 class Binding(Closeable):
     """A symbol bound to workers, one for each entry of `context`, or those of several processes.
 
@@ -125,6 +147,7 @@ class Binding(Closeable):
         self._parameters = Parameters(symbol, run.initializer or Xavier(), run.seed, run.parameters)
         self._training: _Bound | None = None
         self._evaluators: dict[tuple[str, ...] | None, _Bound] = {}
+        self._undefined: _Undefined | None = None
         self._rate_step = 0
         self._step = 0
         self._use = SoleUse("this module")
@@ -145,6 +168,8 @@ class Binding(Closeable):
         summed; if `unroll`, one iteration works on all of them. If any of these differs from the last call, a
         new executor is made, which keeps the learned parameters. It also keeps the optimizer's state and step
         if only the shapes of batches differ.
+
+        Raises ExecutionError if learned values are undefined, because an iteration stopped halfway.
         """
         require(
             isinstance(shapes, Mapping), shapes, "shapes", "shapes by name: {'data': (64, 3)}", ShapeError
@@ -152,6 +177,7 @@ class Binding(Closeable):
         require(isinstance(fixed, Collection), fixed, "fixed", "a list of names", GraphError)
         settings = get_optimizer(optimizer)
         purpose = _Purpose(dict(shapes), settings, frozenset(fixed), accumulate, unroll)
+        self._require_defined()
         bound = self._training
         if bound is not None and bound.purpose == purpose:
             return bound.executor
@@ -169,7 +195,7 @@ class Binding(Closeable):
             loss_scale=self._loss_scale,
             recompute=self._recompute,
         )
-        goes_on = bound is not None and bound.purpose.learns_like(purpose) and not bound.executor.failed
+        goes_on = bound is not None and bound.purpose.learns_like(purpose)
         state = optimizer_state(bound.executor) if bound is not None and goes_on else {}
         self._rate_step = self._rate_step if goes_on else 0
         self._unbind_training()
@@ -201,8 +227,9 @@ class Binding(Closeable):
         """Return an executor that does not train, for data of these shapes, with the newest parameters.
 
         It computes the outputs as after training. If `gradients` is a list of names, it computes the outputs
-        as in training, and the gradients for these names.
+        as in training, and the gradients for these names. Raises ExecutionError as `bind` does.
         """
+        self._require_defined()
         made_for = None if gradients is None else tuple(gradients)
         bound = self._evaluators.get(made_for)
         if bound is None or bound.purpose.shapes != shapes:
@@ -224,17 +251,26 @@ class Binding(Closeable):
         return bound.executor
 
     def parameters(self) -> dict[str, Array]:
-        """Return parameters and moving statistics by name, whole tensors; empty before anything is bound."""
+        """Return parameters and moving statistics by name, whole tensors; empty before anything is bound.
+
+        Raises ExecutionError if they are undefined, because an iteration stopped halfway.
+        """
         self._load()
         return self._parameters.all()
 
     def set_parameters(self, values: Mapping[str, npt.ArrayLike]) -> None:
         """Overwrite parameters and moving statistics, whole tensors by name; the others stay.
 
-        Raises DataError for a name that is not a variable of the symbol, ShapeError for another shape.
+        If values are undefined because an iteration stopped halfway, the module can be used again once all
+        are given. Raises DataError for a name that is not a variable of the symbol, ShapeError for another
+        shape.
         """
-        self._load()
+        self._drop_failed()
+        if self._undefined is None:
+            self._load()
         self._parameters.assign(values)
+        if self._undefined is not None:
+            self._undefined = self._undefined.without(values)
         self._step += 1
         if self._training is not None:
             self._store(self._training.executor)
@@ -243,7 +279,8 @@ class Binding(Closeable):
         """End all threads and release the memory.
 
         If `keep`, learned values are kept, as whole tensors in every process. If not, the module has those
-        that were given, or that `parameters` returned last.
+        that were given, or that `parameters` returned last. If an iteration stopped halfway, they are
+        undefined.
         """
         self._unbind_training(keep)
         for bound in self._evaluators.values():
@@ -287,21 +324,52 @@ class Binding(Closeable):
         return MemoryLimit(self._memory_bytes, tuple(map(sum, zip(*held, strict=True))))
 
     def _unbind_training(self, keep: bool = True) -> None:
-        if self._training is not None:
-            if keep:
-                self._load()
-            self._training.executor.close()
-            self._training = None
+        """Close the training executor; learned values are undefined if they cannot be kept."""
+        training, self._training = self._training, None
+        if training is None:
+            return
+        executor, before = training.executor, self._undefined
+        self._undefined = _Undefined(frozenset(tensor.name for tensor in learned(executor)))
+        try:
+            if not executor.halfway:
+                if keep:
+                    self._parameters.load(executor)
+                self._undefined = before
+        finally:
+            executor.close()
+
+    def _drop_failed(self) -> None:
+        """Close the training executor if it failed. Of several processes, say which was lost."""
+        if self._training is not None and self._training.executor.failed:
+            self.peers.agree({})
+            self._unbind_training()
+
+    def _require_defined(self) -> None:
+        """Raise ExecutionError if learned values are undefined."""
+        self._drop_failed()
+        if self._undefined is not None:
+            raise self._undefined.error()
+
+    @contextmanager
+    def _restored(self) -> Iterator[None]:
+        """Let `bind` make an executor if learned values are undefined: a checkpoint replaces them next."""
+        self._drop_failed()
+        undefined, self._undefined = self._undefined, None
+        try:
+            yield
+        finally:
+            self._undefined = self._undefined or undefined
 
     def _store(self, executor: Executor, newest: Executor | None = None) -> None:
         """Write the values of parameters, in which all processes agree."""
         self.peers.agree({"the values of parameters": self._parameters.store(executor, newest)})
 
     def _load(self) -> None:
-        """Read learned values from the training executor, if it has the newest."""
+        """Read learned values from the training executor, if there is one."""
         if (newest := self._newest()) is not None:
             self._parameters.load(newest)
 
     def _newest(self) -> Executor | None:
-        """Return the training executor; None if there is none, or if an iteration failed halfway."""
-        return None if self._training is None or self._training.executor.failed else self._training.executor
+        """Return the training executor; None if there is none. Raises ExecutionError if it failed."""
+        self._require_defined()
+        return None if self._training is None else self._training.executor

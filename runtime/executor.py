@@ -73,6 +73,7 @@ class Executor(Closeable):
         watch = Watch(watchdog_seconds, self._seconds, detect_nan, guard_buffers, note_arrivals)
         self._engine = make(partitioned, self.memory, watch)
         self._use = SoleUse("this executor")
+        self._running = False
         if memory_limit is not None:
             self._check(memory_limit)
 
@@ -123,6 +124,11 @@ class Executor(Closeable):
         return self._engine.failed
 
     @property
+    def halfway(self) -> bool:
+        """Tell whether an iteration stopped halfway, or has not ended, as a signal handler may find it."""
+        return self._running or self.failed
+
+    @property
     def complete(self) -> bool:
         """Tell whether this process runs all workers."""
         return len(self._engine.local) == self.partitioned.workers
@@ -143,7 +149,11 @@ class Executor(Closeable):
         ExecutionError at once in a forked process, and while another thread runs an iteration.
         """
         with self._use:
-            self._engine.run(updates)
+            self._running = True
+            try:
+                self._engine.run(updates)
+            finally:
+                self._running = False
 
     def write(self, name: str, value: npt.ArrayLike) -> None:
         """Scatter a whole tensor to the workers that own parts of it.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from os import PathLike
 from pathlib import Path
 from typing import SupportsFloat
@@ -75,8 +76,9 @@ class TrainableModule(Binding):
         fed to the graph, so that no rate needs another plan. With `early_stopping` the run ends before
         `num_epoch` if its metric does not improve.
 
-        Raises ExecutionError naming worker, operation and iteration if a worker fails. Raises DataError for
-        checkpoints that cannot be written or do not fit.
+        Raises ExecutionError naming worker, operation and iteration if a worker fails. Learned values are
+        then undefined, as they are if the run is interrupted within an iteration: resume, or call
+        `set_parameters`. Raises DataError for checkpoints that cannot be written or do not fit.
         """
         if resume and checkpoint is None:
             raise DataError("resume needs the folder of the checkpoints; name it as checkpoint")
@@ -110,7 +112,8 @@ class TrainableModule(Binding):
                 "resume": resume,
             }
         )
-        executor = self.bind(train_data.shapes, settings, accumulate=accumulate, unroll=unroll)
+        with self._restored() if resume else nullcontext():
+            executor = self.bind(train_data.shapes, settings, accumulate=accumulate, unroll=unroll)
         run = TrainingRun(
             module=self,
             executor=executor,
@@ -143,6 +146,7 @@ class TrainableModule(Binding):
             keeper.require_empty()
             return
         keeper.resume(standing)
+        self._undefined = None
         self._rate_step = standing.rate_step
         self._step += 1
 

@@ -71,9 +71,9 @@ class Parameters:
         graph = executor.partitioned.graph
         tensors = {tensor.name: tensor for tensor in graph.tensors}
         self._require_labels(graph)
-        learned = set() if newest is None else {tensor.name for tensor in _learned(newest)}
-        for tensor in _learned(executor):
-            if newest is not None and tensor.name in learned:
+        there = set() if newest is None else {tensor.name for tensor in learned(newest)}
+        for tensor in learned(executor):
+            if newest is not None and tensor.name in there:
                 executor.copy(tensor.name, newest)
                 continue
             value = self._value(tensor)
@@ -85,7 +85,7 @@ class Parameters:
 
     def load(self, executor: Executor) -> None:
         """Read the value of every learned tensor of the executor's graph."""
-        for tensor in _learned(executor):
+        for tensor in learned(executor):
             self._values[tensor.name] = executor.read(tensor.name)
 
     def _require_labels(self, graph: Graph) -> None:
@@ -137,5 +137,6 @@ def _sample(value: Array) -> bytes:
     return sampled.tobytes()
 
 
-def _learned(executor: Executor) -> list[Tensor]:
+def learned(executor: Executor) -> list[Tensor]:
+    """List the parameters and moving statistics of the executor's graph."""
     return tensors_of(executor, Role.PARAMETER, Role.AUXILIARY)
