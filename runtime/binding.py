@@ -34,7 +34,7 @@ from .parameters import Parameters, learned, optimizer_state
 from .peers import Alone, Peers
 from .run_checkpoints import flat, update_settings
 from .run_settings import RunSettings
-from .sole_use import SoleUse
+from .sole_use import SoleUse, alone
 from .training_step import Stepped, train_step
 
 
@@ -90,7 +90,10 @@ class _Bound:
 
 @dataclass(frozen=True, slots=True)
 class _Undefined:
-    """Learned values that are undefined because an iteration stopped halfway."""
+    """Learned values that are undefined."""
+
+    reason: str
+    """What happened to them."""
 
     names: frozenset[str]
     """Those that have not been given since."""
@@ -98,13 +101,13 @@ class _Undefined:
     def without(self, given: Collection[str]) -> _Undefined | None:
         """Return what is still undefined if values of these names are given."""
         names = self.names.difference(given)
-        return _Undefined(names) if names else None
+        return _Undefined(self.reason, names) if names else None
 
     def error(self) -> ExecutionError:
         """Return the error for a call that needs the values."""
         others = " and others" if len(self.names) > 1 else ""
         return ExecutionError(
-            f"an iteration stopped halfway, so the values of '{min(self.names)}'{others} are undefined; "
+            f"{self.reason}, so the values of '{min(self.names)}'{others} are undefined; "
             "resume from a checkpoint, or give all values with set_parameters"
         )
 
@@ -113,7 +116,8 @@ class Binding(Closeable):
     """A symbol bound to workers, one for each entry of `context`, or those of several processes.
 
     `lower` partitions a graph for a number of workers; `tofu.api` supplies search and lowering. Threads and
-    memory are held until `close`; a binding is a context manager.
+    memory are held until `close`; a binding is a context manager. One thread uses it at a time, and all
+    methods but `close` refuse others.
     """
 
     def __init__(
@@ -152,6 +156,7 @@ class Binding(Closeable):
         self._step = 0
         self._use = SoleUse("this module")
 
+    @alone
     def bind(
         self,
         shapes: Mapping[str, Shape],
@@ -206,14 +211,21 @@ class Binding(Closeable):
         self._training = _Bound(purpose, executor, self._step)
         return executor
 
+    @alone
     def step(
         self, executor: Executor, batch: Batch, rate: float, tallies: Sequence[Tally] | None = None
     ) -> Stepped:
         """Run one training step on the executor that `bind` returned; see `train_step`."""
-        if self._training is None:
+        training = self._training
+        if training is None:
             raise ExecutionError("this module was closed while it was trained; close it after fit")
+        if training.executor is not executor:
+            raise ExecutionError(
+                "this module was bound to other shapes or settings while it was trained (by bind or fit in a "
+                "callback); do that after fit"
+            )
         self._step += 1
-        purpose = self._training.purpose
+        purpose = training.purpose
         log = self._arrivals_of(executor)
         if log is not None:
             log.before(executor, self._rate_step)
@@ -223,6 +235,7 @@ class Binding(Closeable):
         self._rate_step += 1
         return done
 
+    @alone
     def evaluator(self, shapes: Mapping[str, Shape], gradients: Sequence[str] | None = None) -> Executor:
         """Return an executor that does not train, for data of these shapes, with the newest parameters.
 
@@ -250,6 +263,7 @@ class Binding(Closeable):
             bound.step = self._step
         return bound.executor
 
+    @alone
     def parameters(self) -> dict[str, Array]:
         """Return parameters and moving statistics by name, whole tensors; empty before anything is bound.
 
@@ -258,6 +272,7 @@ class Binding(Closeable):
         self._load()
         return self._parameters.all()
 
+    @alone
     def set_parameters(self, values: Mapping[str, npt.ArrayLike]) -> None:
         """Overwrite parameters and moving statistics, whole tensors by name; the others stay.
 
@@ -280,12 +295,13 @@ class Binding(Closeable):
 
         If `keep`, learned values are kept, as whole tensors in every process. If not, the module has those
         that were given, or that `parameters` returned last. If an iteration stopped halfway, they are
-        undefined.
+        undefined. They also are if another thread is using the module; its call ends with an error.
         """
-        self._unbind_training(keep)
-        for bound in self._evaluators.values():
-            bound.executor.close()
-        self._evaluators.clear()
+        with self._use.tried() as entered:
+            self._unbind_training(keep, None if entered else "another thread closed this module")
+            evaluators, self._evaluators = self._evaluators, {}
+            for bound in evaluators.values():
+                bound.executor.close()
 
     def _arrivals_of(self, executor: Executor) -> ArrivalLog | None:
         """Return the log of the orders in which a plan applies gradients; None if it applies their sums."""
@@ -323,15 +339,16 @@ class Binding(Closeable):
         held = [each.executor.held_bytes for each in bound]
         return MemoryLimit(self._memory_bytes, tuple(map(sum, zip(*held, strict=True))))
 
-    def _unbind_training(self, keep: bool = True) -> None:
-        """Close the training executor; learned values are undefined if they cannot be kept."""
+    def _unbind_training(self, keep: bool = True, lost: str | None = None) -> None:
+        """Close the training executor. Learned values are undefined from then on if `lost` says why."""
         training, self._training = self._training, None
         if training is None:
             return
         executor, before = training.executor, self._undefined
-        self._undefined = _Undefined(frozenset(tensor.name for tensor in learned(executor)))
+        names = frozenset(tensor.name for tensor in learned(executor))
+        self._undefined = _Undefined(lost or "an iteration stopped halfway", names)
         try:
-            if not executor.halfway:
+            if lost is None and not executor.halfway:
                 if keep:
                     self._parameters.load(executor)
                 self._undefined = before

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 import numpy.typing as npt
@@ -145,10 +146,12 @@ class Executor(Closeable):
     def run(self, updates: bool = True) -> None:
         """Run one iteration. Raises ExecutionError that names worker, operation and iteration.
 
-        If `updates` is False, skip the parameter updates (all but the last micro-batch). Raises
-        ExecutionError at once in a forked process, and while another thread runs an iteration.
+        If `updates` is False, skip the parameter updates (all but the last micro-batch). One thread of the
+        process that made the executor uses it at a time: `run`, and what reads and writes tensors, raise
+        ExecutionError at once in a forked process, while another thread uses it, and in a signal handler
+        during an iteration.
         """
-        with self._use:
+        with self._between_iterations():
             self._running = True
             try:
                 self._engine.run(updates)
@@ -163,8 +166,9 @@ class Executor(Closeable):
         """
         array = array_of(value, name, DataError)
         tensor = self._fitting(name, (array.dtype, array.shape))
-        for worker, buffer, region in self._parts(tensor):
-            self._engine.write(worker, buffer, array[_slices(region)])
+        with self._between_iterations():
+            for worker, buffer, region in self._parts(tensor):
+                self._engine.write(worker, buffer, array[_slices(region)])
 
     def write_parts(self, name: str, form: Form, parts: Callable[[list[Region]], Sequence[Array]]) -> None:
         """Write a tensor of a type and a shape, of which only the parts of local workers are needed.
@@ -176,8 +180,9 @@ class Executor(Closeable):
         held = [part for part in self._parts(self._fitting(name, form)) if part[0] in self._engine.local]
         regions = list(dict.fromkeys(region for _, _, region in held))
         found = dict(zip(regions, parts(regions), strict=True))
-        for worker, buffer, region in held:
-            self._engine.write(worker, buffer, found[region])
+        with self._between_iterations():
+            for worker, buffer, region in held:
+                self._engine.write(worker, buffer, found[region])
 
     def copy(self, name: str, source: Executor) -> None:
         """Write a tensor of another executor with the same workers.
@@ -192,10 +197,11 @@ class Executor(Closeable):
         if not there.keys() >= {(worker, region) for worker, _, region in parts}:
             self.write(name, source.read(name))
             return
-        for worker, buffer, region in parts:
-            if worker in self._engine.local:
-                held = source._engine.read_own(worker, there[worker, region])
-                self._engine.write(worker, buffer, held.astype(host_type(tensor.dtype), copy=False))
+        with self._between_iterations(), source._between_iterations():
+            for worker, buffer, region in parts:
+                if worker in self._engine.local:
+                    held = source._engine.read_own(worker, there[worker, region])
+                    self._engine.write(worker, buffer, held.astype(host_type(tensor.dtype), copy=False))
 
     def read(self, name: str) -> Array:
         """Gather a whole tensor from the workers that own parts of it, as a new array.
@@ -204,8 +210,9 @@ class Executor(Closeable):
         """
         tensor = self._find(name)
         array: Array = np.empty(tensor.shape, host_type(tensor.dtype))
-        for worker, buffer, region in self._parts(tensor):
-            array[_slices(region)] = self._engine.read(worker, buffer)
+        with self._between_iterations():
+            for worker, buffer, region in self._parts(tensor):
+                array[_slices(region)] = self._engine.read(worker, buffer)
         return array
 
     def fed_rows(self, name: str) -> list[tuple[int, int]]:
@@ -260,8 +267,22 @@ class Executor(Closeable):
             )
 
     def close(self) -> None:
-        """Release the engine's threads and memory."""
+        """Release the engine's threads and memory.
+
+        Another thread or a signal handler may call it during an iteration, which then ends with an error.
+        """
         self._engine.close()
+
+    @contextmanager
+    def _between_iterations(self) -> Iterator[None]:
+        """Keep other threads out. Raises ExecutionError if one is inside, or if an iteration runs."""
+        with self._use:
+            if self._running:
+                raise ExecutionError(
+                    "this executor runs an iteration; a signal handler may close it, but run, read and write "
+                    "it only between iterations"
+                )
+            yield
 
     def _not_numbers(self, names: Iterable[str]) -> Iterator[str]:
         """Yield the places of NaN in tensors of this process, one for each part."""

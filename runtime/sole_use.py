@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from types import TracebackType
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
@@ -38,6 +39,16 @@ class SoleUse:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._lock.release()
+
+    @contextmanager
+    def tried(self) -> Iterator[bool]:
+        """Enter if no other thread is inside, in the process that made it; yield whether that is so."""
+        entered = os.getpid() == self._process and self._lock.acquire(blocking=False)
+        try:
+            yield entered
+        finally:
+            if entered:
+                self._lock.release()
 
 
 class UsedAlone(Protocol):
