@@ -245,7 +245,7 @@ class Binding(Closeable):
         self._require_defined()
         made_for = None if gradients is None else tuple(gradients)
         bound = self._evaluators.get(made_for)
-        if bound is None or bound.purpose.shapes != shapes:
+        if bound is None or bound.purpose.shapes != shapes or bound.executor.failed:
             graph = (
                 inference_graph(self.symbol, shapes, dtype=self._dtype)
                 if gradients is None
@@ -255,7 +255,7 @@ class Binding(Closeable):
             )
             if bound is not None:
                 bound.executor.close()
-                del self._evaluators[made_for]
+                self._evaluators.pop(made_for, None)  # another thread may have closed the module
             executor = self._executor(graph)
             bound = self._evaluators[made_for] = _Bound(_Purpose(dict(shapes)), executor, step=-1)
         if bound.step != self._step or gradients is not None:

@@ -114,6 +114,21 @@ def test_values_of_a_checkpoint_are_defined(doubled: Doubled, tmp_path: Path, cl
             np.testing.assert_array_equal(module.parameters()[name], value)
 
 
+@pytest.mark.parametrize(
+    "error", [ValueError("no such luck"), KeyboardInterrupt()], ids=["error", "interrupt"]
+)
+def test_a_failed_evaluation_leaves_the_module_usable(doubled: Doubled, error: BaseException) -> None:
+    with doubled.module() as module:
+        module.fit(batches())
+        expected, values = module.predict(batches()), module.parameters()
+        doubled.error = error
+        with pytest.raises(ExecutionError, match=type(error).__name__):
+            module.predict(batches())
+        np.testing.assert_array_equal(module.predict(batches()), expected)
+        for name, value in module.parameters().items():
+            np.testing.assert_array_equal(value, values[name])
+
+
 def test_values_stay_undefined_if_there_is_no_checkpoint(failed: tofu.Module, tmp_path: Path) -> None:
     with pytest.raises(tofu.errors.DataError):
         failed.fit(batches(), checkpoint=tmp_path, resume=True)
