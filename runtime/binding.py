@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import TracebackType
 
 import numpy.typing as npt
 
@@ -30,7 +31,7 @@ from .executor import Executor, Lower
 from .initializer import Xavier
 from .memory_limit import MemoryLimit
 from .metrics import Tally
-from .parameters import Parameters, learned, optimizer_state
+from .parameters import Parameters, Undefined, learned, optimizer_state
 from .peers import Alone, Peers
 from .run_checkpoints import flat, update_settings
 from .run_settings import RunSettings
@@ -88,30 +89,6 @@ class _Bound:
     """The training step whose parameters it holds."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Undefined:
-    """Learned values that are undefined."""
-
-    reason: str
-    """What happened to them."""
-
-    names: frozenset[str]
-    """Those that have not been given since."""
-
-    def without(self, given: Collection[str]) -> _Undefined | None:
-        """Return what is still undefined if values of these names are given."""
-        names = self.names.difference(given)
-        return _Undefined(self.reason, names) if names else None
-
-    def error(self) -> ExecutionError:
-        """Return the error for a call that needs the values."""
-        others = " and others" if len(self.names) > 1 else ""
-        return ExecutionError(
-            f"{self.reason}, so the values of '{min(self.names)}'{others} are undefined; "
-            "resume from a checkpoint, or give all values with set_parameters"
-        )
-
-
 class Binding(Closeable):
     """A symbol bound to workers, one for each entry of `context`, or those of several processes.
 
@@ -151,7 +128,7 @@ class Binding(Closeable):
         self._parameters = Parameters(symbol, run.initializer or Xavier(), run.seed, run.parameters)
         self._training: _Bound | None = None
         self._evaluators: dict[tuple[str, ...] | None, _Bound] = {}
-        self._undefined: _Undefined | None = None
+        self._undefined: Undefined | None = None
         self._rate_step = 0
         self._step = 0
         self._use = SoleUse("this module")
@@ -297,8 +274,18 @@ class Binding(Closeable):
         that were given, or that `parameters` returned last. If an iteration stopped halfway, they are
         undefined. They also are if another thread is using the module; its call ends with an error.
         """
+        self._close(keep)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the module. If an error ends one of several processes, the others do not gather values."""
+        kept = error is None or self.peers.count == 1
+        self._close(lost=None if kept else "an error ended the block of this module")
+
+    def _close(self, keep: bool = True, lost: str | None = None) -> None:
         with self._use.tried() as entered:
-            self._unbind_training(keep, None if entered else "another thread closed this module")
+            self._unbind_training(keep, lost if entered else "another thread closed this module")
             evaluators, self._evaluators = self._evaluators, {}
             for bound in evaluators.values():
                 bound.executor.close()
@@ -346,7 +333,7 @@ class Binding(Closeable):
             return
         executor, before = training.executor, self._undefined
         names = frozenset(tensor.name for tensor in learned(executor))
-        self._undefined = _Undefined(lost or "an iteration stopped halfway", names)
+        self._undefined = Undefined(lost or "an iteration stopped halfway", names)
         try:
             if lost is None and not executor.halfway:
                 if keep:

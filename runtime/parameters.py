@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +13,7 @@ from ..dataflow.graph import Graph, Phase, Role, Tensor
 from ..dataflow.rewrites.pulled import pulled_of
 from ..dataflow.settings import start_number
 from ..dataflow.symbol import Symbol
-from ..errors import DataError
+from ..errors import DataError, ExecutionError
 from ..operators.kernels.kernel import Array
 from ..support.checked_argument import array_of, require
 from ..support.wording import alternatives
@@ -21,6 +22,30 @@ from .initializer import WeightRule, initial_value
 
 SAMPLED = 256
 """The elements of a value that processes compare."""
+
+
+@dataclass(frozen=True, slots=True)
+class Undefined:
+    """Learned values that are undefined."""
+
+    reason: str
+    """What happened to them."""
+
+    names: frozenset[str]
+    """Those that have not been given since."""
+
+    def without(self, given: Collection[str]) -> Undefined | None:
+        """Return what is still undefined if values of these names are given."""
+        names = self.names.difference(given)
+        return Undefined(self.reason, names) if names else None
+
+    def error(self) -> ExecutionError:
+        """Return the error for a call that needs the values."""
+        others = " and others" if len(self.names) > 1 else ""
+        return ExecutionError(
+            f"{self.reason}, so the values of '{min(self.names)}'{others} are undefined; "
+            "resume from a checkpoint, or give all values with set_parameters"
+        )
 
 
 class Parameters:

@@ -112,6 +112,28 @@ def test_a_folder_that_cannot_be_used_is_an_error_everywhere(tmp_path: Path) -> 
     assert results(2, work) == ["done"] * 2
 
 
+def test_an_error_in_the_block_of_one_module_is_told_to_the_others() -> None:
+    """The weights are not gathered, because the other process is within an iteration."""
+
+    def work(processes: Processes) -> None:
+        def on_step(done: tofu.Progress) -> None:
+            if processes.number and done.step == 3:
+                raise KeyError("lr")
+
+        module = tofu.Module(net(), processes)
+        try:
+            with module:
+                module.fit(batches(), on_step=on_step)
+        finally:
+            with pytest.raises(tofu.ExecutionError, match="are undefined"):
+                module.parameters()
+
+    told = results(2, work)
+    assert told[1] == "KeyError: 'lr'"
+    assert "process 1 (worker 1 on " in told[0]
+    assert "ended with KeyError: 'lr'" in told[0]
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
