@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -16,7 +17,7 @@ from ..operators.kernels.kernel import Array
 from ..programs.guarded_memory import guarded_memory
 from ..programs.memory import plan_memory
 from ..programs.program import PartitionedGraph, require_program
-from ..support.checked_argument import array_of, require
+from ..support.checked_argument import array_of, is_number, require
 from ..support.wording import alternatives
 from .checkpoint_file import Form
 from .choose_engine import engine_on
@@ -60,6 +61,8 @@ class Executor(Closeable):
         make_engine: MakeEngine | None = None,
     ) -> None:
         require_program(partitioned)
+        fits = (is_number(watchdog_seconds) or watchdog_seconds == math.inf) and watchdog_seconds > 0
+        require(fits, watchdog_seconds, "watchdog_seconds", "a positive number of seconds", ExecutionError)
         self.partitioned = partitioned
         self.memory = plan_memory(partitioned)
         if guard_buffers:

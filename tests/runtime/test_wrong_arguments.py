@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 import pytest
 
 import tofu
-from tofu.errors import DataError, PlanError, ShapeError, TofuError
+from tofu.errors import DataError, ExecutionError, PlanError, ShapeError, TofuError
 from tofu.models.files import Reading
 
 
@@ -77,6 +78,16 @@ def test_values_that_are_not_arrays() -> None:
 def test_optimizers(make: Any, says: str) -> None:
     with pytest.raises(TofuError, match=says):
         make()
+
+
+@pytest.mark.parametrize("value", [0, -1, math.nan, -math.inf, None, "a"])
+def test_the_watchdog(value: Any) -> None:
+    graph = tofu.training_graph(network(), {"data": (4, 4), "softmax_label": (4,)})
+    program = tofu.lower(graph, tofu.partition(graph, 2))
+    with pytest.raises(ExecutionError, match=r"watchdog_seconds is .* give a positive number of seconds"):
+        tofu.Executor(program, watchdog_seconds=value)
+    with tofu.Executor(program, watchdog_seconds=math.inf) as executor:
+        executor.run()
 
 
 def test_constraints_regions_and_readings() -> None:
