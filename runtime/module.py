@@ -131,7 +131,7 @@ class TrainableModule(Binding):
         )
         if checkpoint is None:
             return run.train()
-        folder = self.peers.folder(Path(checkpoint))
+        folder = self.peers.folder(Path(checkpoint).absolute())  # callbacks may change the working directory
         if self.peers.attempt:
             resume = folder.has_checkpoints()
         with folder.exclusive(create=not resume):

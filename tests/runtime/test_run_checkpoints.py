@@ -93,6 +93,15 @@ def test_after_an_epoch(tmp_path: Path, uninterrupted: Run) -> None:
         np.testing.assert_array_equal(second.parameters[name], value)
 
 
+def test_a_relative_folder_stays_where_fit_began(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    monkeypatch.chdir(tmp_path)
+    Run(1, checkpoint="kept", on_epoch=lambda _: os.chdir(other))
+    assert list(other.iterdir()) == []
+    assert len(CheckpointFolder(tmp_path / "kept").load().state["standing"]["history"]) == EPOCHS
+
+
 @pytest.mark.parametrize("stop_at", [1, 6, 8, 18])
 def test_interrupted_from_the_keyboard(tmp_path: Path, uninterrupted: Run, stop_at: int) -> None:
     before = signal.getsignal(signal.SIGINT)
