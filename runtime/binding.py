@@ -242,9 +242,10 @@ class Binding(Closeable):
 
     @alone
     def parameters(self) -> dict[str, Array]:
-        """Return parameters and moving statistics by name, whole tensors; empty before anything is bound.
+        """Return copies of parameters and moving statistics by name; empty before anything is bound.
 
-        Raises ExecutionError if they are undefined, because an iteration stopped halfway.
+        They are whole tensors. Raises ExecutionError if they are undefined, because an iteration stopped
+        halfway.
         """
         self._load()
         return self._parameters.all()

@@ -83,8 +83,9 @@ class Parameters:
             self._values[name] = np.array(array_of(value, name, DataError))
 
     def all(self) -> dict[str, Array]:
-        """Return the values that were given, read from an executor, or written to one."""
-        return {name: self._start(tensor) for name, tensor in self._started.items()} | self._values
+        """Return copies of the values that were given, read from an executor, or written to one."""
+        started = {name: self._start(tensor) for name, tensor in self._started.items()}
+        return started | {name: value.copy() for name, value in self._values.items()}
 
     def store(self, executor: Executor, newest: Executor | None = None) -> str:
         """Write the value of every learned tensor of the executor's graph, and let replicas pull it.

@@ -101,6 +101,23 @@ def test_a_module_that_is_closed_keeps_what_it_learned_if_asked(keep: bool) -> N
     np.testing.assert_array_equal(module.parameters()["fc_weight"], learned if keep else started)
 
 
+@pytest.mark.parametrize("close", [False, True])
+def test_values_that_are_returned_are_copies(close: bool) -> None:
+    given = {"fc_weight": np.ones((5, 3), np.float32)}
+    data = tofu.ArrayIterator(np.ones((8, 3), np.float32), np.zeros(8), batch_size=8)
+    with tofu.Module(network(), [tofu.cpu(0), tofu.cpu(1)], parameters=given) as module:
+        module.parameters()["fc_weight"][...] = 7
+        module.fit(data)
+        if close:
+            module.close()
+        expected, edited = module.predict(data), module.parameters()
+        for value in edited.values():
+            value[...] = 7
+        np.testing.assert_array_equal(module.predict(data), expected)
+        module.close(keep=False)
+        np.testing.assert_array_equal(module.predict(data), expected)
+
+
 def test_names_that_are_no_variables_are_refused() -> None:
     with pytest.raises(DataError, match=r"'fc_wieght', which is not a variable of the symbol.*fc_weight"):
         Parameters(network(), RULE, 0, {"fc_wieght": np.zeros((5, 3))})
