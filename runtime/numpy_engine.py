@@ -17,8 +17,6 @@ import weakref
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
-
 from ..errors import ExecutionError
 from ..operators.kernels.kernel import Array
 from ..operators.kernels.workspace import Scratch
@@ -28,6 +26,7 @@ from ..programs.memory import MemoryPlan
 from ..programs.program import Lane, PartitionedGraph
 from ..programs.schedule import LaneOf, Schedule
 from ..support.processors import processors
+from .blas_threads import limited, loaded_blas, threads_of
 from .collectives import Step
 from .engine import CLOSED, OneProcess, Watch
 from .guard_bands import GuardBands
@@ -124,8 +123,8 @@ class NumpyEngine(OneProcess):
         self._steps = [self._steps_of(worker, watch) for worker in range(partitioned.workers)]
         self._traffic = [prepared.traffic for prepared in self._prepared]
         self._failure: str | None = None
-        self._blas = ThreadpoolController().select(user_api="blas")
-        allowed = min([processors(), *(library["num_threads"] for library in self._blas.info())])
+        self._blas = loaded_blas()
+        allowed = min([processors(), *threads_of(self._blas)])
         self.kernel_threads = max(1, allowed // (self.threads * sharing))
         self.places = [schedule.in_order(lanes) for lanes in served]
         placed = [
@@ -166,7 +165,7 @@ class NumpyEngine(OneProcess):
         if self._arrivals is not None:
             self._arrivals.begin()
         try:
-            with self._blas.limit(limits=self.kernel_threads):
+            with limited(self._blas, self.kernel_threads):
                 self._team.run()
         except StepFailed as failure:
             worker, index = self.places[failure.thread][failure.step]
