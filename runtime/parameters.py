@@ -29,7 +29,7 @@ class Undefined:
     """Learned values that are undefined."""
 
     reason: str
-    """What happened to them."""
+    """The event that made them so, in words."""
 
     names: frozenset[str]
     """Those that have not been given since."""
