@@ -36,13 +36,12 @@ class Metric:
     """Whether a larger value is a better one."""
 
     def values(self, label: Array, output: Array) -> Values:
-        """Return the value of each row. Raises DataError if `rows` does not give as many numbers as rows."""
+        """Return the value of each row. Raises DataError if `rows` does not give an array of numbers."""
         values = array_of(self.rows(label, output), f"metric {self.name}", DataError)
-        if values.dtype.kind not in "buif" or values.shape != output.shape[:1]:
+        if values.dtype.kind not in "buif" or values.ndim == 0:
             raise DataError(
                 f"metric '{self.name}' gave {values.dtype} {values.shape} for an output of shape "
-                f"{output.shape}; its `rows` must return a number for each row, an array of shape "
-                f"{output.shape[:1]}"
+                f"{output.shape}; its `rows` must return an array with a number for each row"
             )
         return values
 

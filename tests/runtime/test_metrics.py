@@ -58,9 +58,9 @@ def test_a_metric_of_a_number_of_numpy_is_a_number_of_python() -> None:
     assert (type(tally.add([(LABEL, OUTPUT)])), type(tally.value)) == (float, float)
 
 
-@pytest.mark.parametrize("found", [1.0, None, np.ones(3), np.ones((4, 3)), np.array(["a"] * 4)], ids=repr)
+@pytest.mark.parametrize("found", [1.0, None, np.array(["a"] * 4)], ids=repr)
 def test_a_metric_gives_a_number_for_each_row(found: Any) -> None:
-    said = r"metric 'own' gave .* for an output of shape \(4, 3\); its `rows` must .* of shape \(4,\)"
+    said = r"metric 'own' gave .* for an output of shape \(4, 3\); its `rows` must return an array"
     with pytest.raises(DataError, match=said):
         Tally(Metric("own", lambda label, output: found)).add([(LABEL, OUTPUT)])
 
