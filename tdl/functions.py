@@ -61,16 +61,29 @@ def _per_element(function: Callable[[float], float]) -> Implementation:
     return implementation
 
 
+def _gamma(x: float) -> float:
+    """Return SciPy's values near zero too, where the standard library has none: infinities of its sign."""
+    return math.copysign(math.inf, x) if abs(x) <= 2.0**-1024 else math.gamma(x)
+
+
 def _lgamma(x: float) -> float:
+    """Return SciPy's values at poles too, which are infinite, and `x` for what is infinite itself."""
+    if math.isinf(x):
+        return x
     return math.inf if x <= 0 and x == math.floor(x) else math.lgamma(x)
 
 
 def _digamma(x: float) -> float:
-    """By reflection, recurrence up to 10 and the asymptotic series; relative error about 1e-14."""
-    if x <= 0:
-        if x == math.floor(x):
+    """By reflection, recurrence up to 10 and the asymptotic series; relative error about 1e-14.
+
+    As in SciPy, zero gives an infinity of the other sign; other poles and minus infinity are not numbers.
+    """
+    if x == 0:
+        return -math.copysign(math.inf, x)
+    if x < 0:
+        if math.isinf(x) or x == math.floor(x):
             return math.nan
-        return _digamma(1 - x) - math.pi / math.tan(math.pi * x)
+        return _digamma(1 - x) - math.pi / math.tan(math.pi * math.remainder(x, 1))
     shift = 0.0
     while x < 10:
         shift -= 1 / x
@@ -183,7 +196,7 @@ _TABLE = (
     ScalarFunction("softplus", _softplus, ("sigmoid(x)",)),
     ScalarFunction("relu", _relu, ("where(x > 0, 1, 0)",), integer=True),
     ScalarFunction("erf", _per_element(math.erf), (f"{2 / math.sqrt(math.pi)!r} * exp(-x * x)",)),
-    ScalarFunction("gamma", _per_element(math.gamma), ("f * digamma(x)",)),
+    ScalarFunction("gamma", _per_element(_gamma), ("f * digamma(x)",)),
     ScalarFunction("gammaln", _per_element(_lgamma), ("digamma(x)",)),
     ScalarFunction("digamma", _per_element(_digamma), ("",)),
     ScalarFunction("maximum", np.maximum, ("where(x >= y, 1, 0)", "where(x >= y, 0, 1)"), integer=True),

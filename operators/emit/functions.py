@@ -58,7 +58,7 @@ SPELLINGS: Mapping[str, Spelling] = MappingProxyType(
         "relu": Spelling("tofu::relu({})", "tofu::relu({})"),
         "erf": Spelling("erf({})"),
         "gamma": Spelling("tofu::gamma_function({})"),
-        "gammaln": Spelling("lgamma({})"),
+        "gammaln": Spelling("tofu::log_gamma({})"),
         "digamma": Spelling("tofu::digamma({})"),
         "maximum": Spelling("tofu::maximum({}, {})", "tofu::maximum({}, {})"),
         "minimum": Spelling("tofu::minimum({}, {})", "tofu::minimum({}, {})"),

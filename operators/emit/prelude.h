@@ -148,7 +148,9 @@ template <typename T> TOFU_DEVICE T real_remainder(T a, T b) {
 }
 template <typename T> TOFU_DEVICE T real_quotient(T a, T b) {
     if (b == 0) return a / b;
-    const T quotient = (a - real_remainder(a, b)) / b;
+    const T remainder = fmod(a, b);
+    T quotient = (a - remainder) / b;
+    if (remainder != 0 && (remainder < 0) != (b < 0)) quotient -= 1;
     if (quotient == 0) return copysign(T(0), a / b);
     const T whole = floor(quotient);
     return quotient - whole > T(0.5) ? whole + 1 : whole;
@@ -191,15 +193,18 @@ template <typename T> TOFU_DEVICE T uniform(T seed, T high, T low) {
     x = (x * x + z) >> 41;
     return T(2 * x + 1) * T(1.0 / (1 << 24));
 }
+// At their poles these functions are what SciPy's are.
 template <typename T> TOFU_DEVICE T gamma_function(T x) {
-    return x <= 0 && x == floor(x) ? T(not_a_number()) : T(tgamma(x));
+    return x < 0 && x == floor(x) ? T(not_a_number()) : T(tgamma(x));
 }
+template <typename T> TOFU_DEVICE T log_gamma(T x) { return x < 0 && x - x != 0 ? x : T(lgamma(x)); }
 // By reflection, recurrence up to 10 and the asymptotic series.
 template <typename T> TOFU_DEVICE T digamma(T x) {
-    if (x <= 0 && x == floor(x)) return T(not_a_number());
+    if (x == 0) return -1 / x;
+    if (x < 0 && x == floor(x)) return T(not_a_number());
     T result = 0;
     if (x < 0) {
-        result = T(-3.14159265358979323846) / tan(T(3.14159265358979323846) * (x - floor(x)));
+        result = T(-3.14159265358979323846) / tan(T(3.14159265358979323846) * (x - rint(x)));
         x = 1 - x;
     }
     for (; x < 10; x += 1) result -= 1 / x;

@@ -55,6 +55,23 @@ def test_float64_is_computed_in_float64(name: str) -> None:
 
 
 @pytest.mark.usefixtures("native")
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    "value", ["x[i] // x[j]", "x[i] % x[j]", *(f"{name}(x[i])" for name in ("digamma", "gamma", "gammaln"))]
+)
+def test_special_values_are_those_of_the_interpreter(value: str, dtype: str) -> None:
+    """Near and at poles, and of infinities."""
+    numbers = [0.0, 1e-45, 2e-38, 1e-9, 0.5, 1.0, 2.5, 7.0, 36.5, 171.0, 1e4, 1e30, np.inf]
+    near_poles = 1 + np.array([2.0, 5.0]) * np.finfo(dtype).eps
+    x = np.concatenate([numbers, np.negative(numbers), near_poles, -near_poles, [np.nan]]).astype(dtype)
+    bound = derived(tdl.parse(f"def f(x):\n    return lambda i, j=x.shape[0]: {value}")).bind({"x": x.shape})
+    with np.errstate(all="ignore"):
+        found, expected = bound.compute({"x": x})[0], bound.interpret({"x": x})[0].astype(dtype)
+    tolerance = 4e-6 if dtype == "float32" else 1e-12
+    np.testing.assert_allclose(found, expected, tolerance, tolerance)
+
+
+@pytest.mark.usefixtures("native")
 @pytest.mark.parametrize("name", ["moments", "functions", "softmax"])
 def test_bits_are_the_same_on_every_run_and_at_every_address(name: str) -> None:
     bound = bound_case(name)
