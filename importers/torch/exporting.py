@@ -184,12 +184,28 @@ def _changes_in_place(target: Any) -> bool:
 
 
 def _arguments(inputs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return positional and keyword arguments of the module."""
+    """Return positional and keyword arguments of the module, each of them a tensor of its own."""
+    inputs = _each_once(inputs)
     if isinstance(inputs, Mapping):
         return (), dict(inputs)
     if isinstance(inputs, tuple | list):
         return tuple(inputs), {}
     return (inputs,), {}
+
+
+def _each_once(inputs: Any) -> Any:
+    """Copy a tensor that is given again. `torch.export` makes one input of the same tensor."""
+    torch = installed()
+    seen: set[int] = set()
+
+    def own(value: Any) -> Any:
+        if not isinstance(value, torch.Tensor):
+            return value
+        again = id(value) in seen
+        seen.add(id(value))
+        return value.clone() if again else value
+
+    return torch.utils._pytree.tree_map(own, inputs)
 
 
 def _first_lines(error: Exception) -> str:

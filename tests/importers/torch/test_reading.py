@@ -65,6 +65,17 @@ def test_concatenations_read_those_that_they_begin_with() -> None:
     assert [len(operation.inputs) for operation in joined] == [2] * 4
 
 
+class Difference(nn.Module):
+    def forward(self, x: Any, pair: Any) -> Any:
+        return x - 2 * pair[0] + 3 * pair[1]
+
+
+def test_a_tensor_that_is_given_several_times_is_several_inputs() -> None:
+    one = normal(3)
+    symbol, _ = tofu.from_torch(Difference(), (one, [one, one]))
+    assert symbol.list_arguments() == ["x", "pair_0", "pair_1"]
+
+
 def test_constants_are_variables_once_and_are_not_trained() -> None:
     module = Llama()
     symbol, parameters = tofu.from_torch(module, (normal(2, 6, 16),))
