@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import prod
 
+import numpy as np
+
 from .call import (
     AtenCall,
-    Operand,
     TensorValue,
     UnsupportedCallError,
     at,
@@ -28,7 +29,7 @@ def reduced(call: AtenCall, data: TensorValue, divisor: TensorValue | None = Non
         return data
     names = variables(data.rank)
     if not data.rank:
-        return data
+        return data if divisor is None else elementwise(call, "{0} / {1}", data, divisor, shape=())
     total = f"Sum(lambda {bound(names)}: {at('data', names)})"
     if reduction == SUM:
         return call.described({"data": data}, f"lambda one=1: {total}", shape=())
@@ -59,23 +60,23 @@ def _difference(body: str) -> Converter:
 def binary_cross_entropy(call: AtenCall) -> TensorValue:
     """Logarithms are bounded from below by -100, as in PyTorch."""
     body = "-({1} * maximum(log({0}), -100) + (1 - {1}) * maximum(log(1 - {0}), -100))"
-    return _weighted(call, body, call.operand("self"), call.operand("target"))
+    return _weighted(call, body, "self", "target")
 
 
 def binary_cross_entropy_with_logits(call: AtenCall) -> TensorValue:
-    data, target = call.operand("self"), call.operand("target")
     if call.has("pos_weight"):
-        positive = call.operand("pos_weight")
         body = "(1 - {1}) * {0} + (1 + ({2} - 1) * {1}) * softplus(-{0})"
-        return _weighted(call, body, data, target, positive)
-    return _weighted(call, "softplus({0}) - {0} * {1}", data, target)
+        return _weighted(call, body, "self", "target", "pos_weight")
+    return _weighted(call, "softplus({0}) - {0} * {1}", "self", "target")
 
 
-def _weighted(call: AtenCall, body: str, *operands: Operand) -> TensorValue:
+def _weighted(call: AtenCall, body: str, *keys: str) -> TensorValue:
+    """Return the loss whose terms are computed from the arguments of these names, and from weights."""
     if call.has("weight"):
-        body = f"{{{len(operands)}}} * ({body})"
-        operands = (*operands, call.operand("weight"))
-    (shape,) = {operand.shape for operand in operands[:1] if isinstance(operand, TensorValue)}
+        body = f"{{{len(keys)}}} * ({body})"
+        keys = (*keys, "weight")
+    shape = np.broadcast_shapes(*(call.arguments[key].shape for key in keys))
+    operands = map(call.operand, keys)
     return reduced(call, elementwise(call, body, *operands, shape=shape, step=_step(call, "terms")))
 
 
@@ -165,12 +166,11 @@ def _counted(
 
 
 def kl_divergence(call: AtenCall) -> TensorValue:
-    data, target = call.operand("self"), call.operand("target")
     if call.get("log_target", False):
         body = "exp({1}) * ({1} - {0})"
     else:
         body = "{1} * (log(where({1} != 0, {1}, 1)) - {0})"
-    return _weighted(call, body, data, target)
+    return _weighted(call, body, "self", "target")
 
 
 def multilabel_margin(call: AtenCall) -> TensorValue | Sequence[TensorValue | None]:

@@ -457,10 +457,22 @@ LOSSES: list[tuple[str, Callable[[Any], Any]]] = [
     ("cross_entropy probabilities", lambda x: F.cross_entropy(x, x.detach().softmax(1))),
     ("cross_entropy of places", lambda x: F.cross_entropy(x.T[None], LABELS[None])),
     ("nll_loss", lambda x: F.nll_loss(x.log_softmax(1), LABELS)),
+    *[
+        (f"cross_entropy of one {label}", lambda x, n=label: F.cross_entropy(x[0], torch.tensor(n), WEIGHTS))
+        for label in (0, 1)
+    ],
+    ("cross_entropy of nothing", lambda x: F.cross_entropy(x[0], torch.tensor(-100)).isnan() * x),
     ("nll_loss weights", lambda x: F.nll_loss(x.log_softmax(1), LABELS, WEIGHTS, reduction="sum")),
     ("binary_cross_entropy", lambda x: F.binary_cross_entropy(x.sigmoid(), x.detach().sigmoid())),
     ("with logits", lambda x: F.binary_cross_entropy_with_logits(x, (x > 0).float())),
     ("with weights", lambda x: F.binary_cross_entropy_with_logits(x, (x > 0).float(), pos_weight=WEIGHTS)),
+    ("kl_div of a constant", lambda x: F.kl_div(-torch.ones_like(x), x.softmax(1), reduction="sum")),
+    (
+        "kl_div of a row",
+        lambda x: F.kl_div(WEIGHTS.log().expand(x.shape), x.softmax(1), reduction="batchmean"),
+    ),
+    ("kl_div of a stretched row", lambda x: F.kl_div(x[:1], x.softmax(1), reduction="sum")),
+    ("entropy of a constant", lambda x: F.binary_cross_entropy(torch.full(x.shape, 0.3), x.sigmoid())),
     ("kl_div", lambda x: F.kl_div(x.log_softmax(1), x.detach().softmax(0), reduction="batchmean")),
     ("hinge", lambda x: F.hinge_embedding_loss(x, torch.ones(()))),
     ("margin", lambda x: F.margin_ranking_loss(x, x.detach() * 2, torch.ones(4, 3))),
