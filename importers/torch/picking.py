@@ -10,27 +10,30 @@ from ...analyzer.indices.region import Shape
 from ..grid_sampling import GridSampling, Interpolation, Outside
 from .call import AtenCall, TensorValue, UnsupportedCallError, at, bound, elementwise, stretched, variables
 from .converter import Converter
-from .moves import selected
+from .moves import cut, inside, selected, viewed
 
 
 def index_select(call: AtenCall) -> TensorValue:
     data, index = call.tensor("self"), call.tensor("index")
     if not data.rank:
         return data
+    index = viewed(call, index, inside(index.shape))
     axis = call.axis("dim", data.rank)
     names = variables(data.rank)
-    place = "index[0]" if not index.rank else f"index[{names[axis]}]"
-    indices = [place if d == axis else name for d, name in enumerate(names)]
+    indices = [f"index[{name}]" if d == axis else name for d, name in enumerate(names)]
     return call.described({"data": data, "index": index}, f"lambda {bound(names)}: {at('data', indices)}")
 
 
 def gather(call: AtenCall) -> TensorValue:
     """Read elements at places along one dimension, which another tensor holds for each element.
 
-    A tensor without dimensions is read as one of one element.
+    A tensor without dimensions is read as one of one element. Rows for which there is no place are cut off.
     """
     data, index = call.tensor("self"), call.tensor("index")
     axis, names = call.axis("dim", data.rank), variables(max(data.rank, 1))
+    for d, extent in enumerate(index.shape):
+        if d != axis:
+            data = cut(call, data, d, 0, extent, step="read")
     indices = [at("index", names) if d == axis else name for d, name in enumerate(names)]
     text = f"lambda {bound(names, call.result.shape or (1,))}: {at('data', indices)}"
     return call.described({"data": data, "index": index}, text)
@@ -118,7 +121,7 @@ def embedding(call: AtenCall) -> TensorValue:
     call.only(scale_grad_by_freq=False)
     rows, features = weight.shape
     padding = call.get("padding_idx", -1)
-    if not places.rank:
+    if padding < 0 and not places.rank:
         return call.described({"weight": weight, "data": places}, "lambda j: weight[data[0], j]")
     if padding < 0:
         return call.library("Embedding", places, weight, input_dim=rows, output_dim=features)
@@ -127,7 +130,7 @@ def embedding(call: AtenCall) -> TensorValue:
     )
     names = variables(places.rank)
     number = at("data", names)
-    text = f"lambda {bound(names)}, j: where({number} == {padding}, row[j], weight[{number}, j])"
+    text = f"lambda {', '.join([*names, 'j'])}: where({number} == {padding}, row[j], weight[{number}, j])"
     return call.described({"data": places, "weight": weight, "row": row}, text)
 
 

@@ -92,6 +92,10 @@ CASES: dict[str, Callable[[Any, Any], Any]] = {
     "gather without dimensions": lambda a, b: (
         a.sum().gather(0, torch.zeros(2, dtype=torch.long)) * b + a[0, :1].gather(0, torch.tensor(0))
     ),
+    "gather of fewer rows": lambda a, b: a.gather(1, TWICE[:2]),
+    "gather of fewer columns": lambda a, b: a.gather(0, ROWS[None]),
+    "index_select of one place": lambda a, b: a.index_select(1, torch.tensor(2)),
+    "embedding of a row of padding": lambda a, b: F.embedding(torch.tensor(1), a, padding_idx=1) * a[0],
     "movedim without dimensions": lambda a, b: a.sum().movedim(0, -1) * b,
     "reductions without dimensions": lambda a, b: (
         (torch.linalg.vector_norm(a.sum(), 3, dim=0) + a.sum().logsumexp(0) + a.mean().var(correction=0)) * b
