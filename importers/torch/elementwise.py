@@ -66,7 +66,6 @@ UNARY: Mapping[str, str] = {
     "rad2deg": "{0} * 57.29577951308232",
     "deg2rad": "{0} * 0.017453292519943295",
     "logical_not": "where({0} == 0, 1, 0)",
-    "signbit": "where({0} < 0, 1, 0)",
     "isnan": "where({0} != {0}, 1, 0)",
     "isinf": "where(abs({0}) == inf, 1, 0)",
     "isfinite": "where(abs({0}) < inf, 1, 0)",
@@ -76,16 +75,15 @@ BINARY: Mapping[str, str] = {
     "mul": "{0} * {1}",
     "maximum": "maximum({0}, {1})",
     "minimum": "minimum({0}, {1})",
-    "fmax": "maximum({0}, {1})",
-    "fmin": "minimum({0}, {1})",
+    "fmax": "where({0} >= {1} or {1} != {1}, {0}, {1})",
+    "fmin": "where({0} <= {1} or {1} != {1}, {0}, {1})",
     "atan2": "arctan2({0}, {1})",
     "hypot": "hypot({0}, {1})",
-    "copysign": "where({1} < 0, -abs({0}), abs({0}))",
     "ldexp": "{0} * 2 ** {1}",
     "xlogy": "{0} * log(where({0} == 0 and {1} <= 0, 1, {1}))",
     "remainder": "{0} % {1}",
-    "floor_divide": "floor({0} / {1})",
-    "fmod": "{0} - {1} * trunc({0} / {1})",
+    "floor_divide": "{0} // {1}",
+    "fmod": "where({0} < 0, -(-{0} % abs({1})), {0} % abs({1}))",
     "eq": "where({0} == {1}, 1, 0)",
     "ne": "where({0} != {1}, 1, 0)",
     "lt": "where({0} < {1}, 1, 0)",
@@ -150,6 +148,8 @@ def reversed_subtract(call: AtenCall) -> TensorValue:
 
 def _sum(call: AtenCall, sign: str, left: Operand, right: Operand, turned: bool = False) -> TensorValue:
     alpha = call.get("alpha", 1)
+    if call.result.kind == "bool":
+        return elementwise(call, "where({0} + {2} * {1} != 0, 1, 0)", left, right, bool(alpha))
     if alpha == 1:
         return elementwise(call, f"{{0}} {sign} {{1}}", left, right)
     body = "{0} - {2} * {1}" if turned else f"{{0}} {sign} {{2}} * {{1}}"
@@ -157,8 +157,27 @@ def _sum(call: AtenCall, sign: str, left: Operand, right: Operand, turned: bool 
 
 
 def divide(call: AtenCall) -> TensorValue:
-    rounded = {None: "{0} / {1}", "floor": "floor({0} / {1})", "trunc": "trunc({0} / {1})"}
+    rounded = {None: "{0} / {1}", "floor": "{0} // {1}", "trunc": "trunc({0} / {1})"}
     return elementwise(call, rounded[call.get("rounding_mode")], call.operand("self"), call.operand("other"))
+
+
+def _negative(tensor: TensorValue, place: str) -> str:
+    """Return the condition that a number is negative, or a negative zero. Whole numbers have none, but the
+    graph may.
+    """
+    below = f"{place} < 0"
+    return f"({below} or {place} == 0 and reciprocal({place}) < 0)" if tensor.kind == "float" else below
+
+
+def sign_bit(call: AtenCall) -> TensorValue:
+    data = call.tensor("self")
+    return elementwise(call, f"where({_negative(data, '{0}')}, 1, 0)", data)
+
+
+def copy_sign(call: AtenCall) -> TensorValue:
+    other = call.tensor("other")
+    body = f"where({_negative(other, '{1}')}, -abs({{0}}), abs({{0}}))"
+    return elementwise(call, body, call.operand("self"), other)
 
 
 def power(call: AtenCall) -> TensorValue:
@@ -327,6 +346,8 @@ CONVERTERS: Mapping[str, Converter] = {
     "rsub": reversed_subtract,
     "div": divide,
     "true_divide": divide,
+    "signbit": sign_bit,
+    "copysign": copy_sign,
     "pow": power,
     "gelu": gelu,
     "elu": elu,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import prod
 
@@ -221,7 +222,9 @@ def roll(call: AtenCall) -> TensorValue:
     data, axes = call.tensor("self"), call.get("dims") or [0]
     if not call.get("dims"):
         data = viewed(call, data, (prod(data.shape),), "row")
-    shifts = {axis % data.rank: s for axis, s in zip(axes, call.get("shifts"), strict=True)}
+    shifts = Counter[int]()
+    for axis, shift in zip(axes, call.get("shifts"), strict=True):
+        shifts[axis % data.rank] += shift
     names = variables(data.rank)
     indices = [
         f"({name} + {-shifts[d] % data.shape[d]}) % {data.shape[d]}" if d in shifts else name

@@ -6,9 +6,12 @@ from collections.abc import Callable
 from math import inf, nan
 from typing import Any
 
+import numpy as np
 import pytest
 
-from .agreement import by_tofu, require_agreement
+import tofu
+
+from .agreement import by_tofu, fed, require_agreement
 
 torch = pytest.importorskip("torch", reason="the extra `torch` is not installed")
 
@@ -40,6 +43,9 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[tuple[int, ...], ...]]] = {
     },
     "count as a norm": (lambda x: torch.linalg.vector_norm(x, 0, dim=1) + x.sum(1), ((3, 4),)),
     "normalize by cubes": (lambda x: F.normalize(x, p=3), ((3, 4),)),
+    "sum of truth values": (lambda x: ((x > 0) + (x > -1)) * x, ((3, 4),)),
+    "sum of a truth value": (lambda x: (True + (x > 0)) * torch.add(x > 0, x > -1, alpha=0) * x, ((3, 4),)),
+    "roll along a dimension twice": (lambda x: torch.roll(x, (1, 1, -1), (0, -2, 1)), ((3, 4),)),
     "roll in row-major order": (lambda x: torch.roll(x, 5), ((3, 4),)),
     "repeat_interleave of all": (lambda x: torch.repeat_interleave(x, 2), ((3, 4),)),
     "pad around a cut": (lambda x: F.pad(x, (-1, 2), mode="circular"), ((1, 3, 4),)),
@@ -93,6 +99,29 @@ def test_agrees_with_pytorch(name: str) -> None:
     require_agreement(Function(function, *values), torch.ones(()), workers=(1, 8))
 
 
+LEFT, RIGHT = torch.meshgrid(
+    *[torch.tensor([1.0, -1, 0.1, -0.3, 0, -0.0, 7, inf, -inf, nan])] * 2, indexing="ij"
+)
+PAIRS: dict[str, Callable[[Any, Any], Any]] = {
+    "//": lambda x, y: x // y,
+    "div rounded down": lambda x, y: torch.div(x, y, rounding_mode="floor"),
+    "fmod": torch.fmod,
+    "fmax": torch.fmax,
+    "fmin": torch.fmin,
+    "copysign": torch.copysign,
+    "copysign of a constant": lambda x, y: torch.copysign(x + y, torch.tensor([0.0, -0.0]).repeat(5)),
+    "signbit": lambda x, y: torch.signbit(x) * 2 + torch.signbit(-(y == 0).int()),
+}
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_pairs_of_unusual_numbers(name: str) -> None:
+    module, one = Function(PAIRS[name], LEFT, RIGHT), torch.ones(())
+    symbol, parameters = tofu.from_torch(module, one)
+    (found,) = by_tofu(symbol, parameters, fed(symbol, parameters, [one])).outputs
+    np.testing.assert_array_equal(found, module(one).detach().numpy())
+
+
 class Branches(torch.nn.Module):
     """Chooses a branch by data."""
 
@@ -106,8 +135,6 @@ class Branches(torch.nn.Module):
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_branches_by_data_are_both_computed(sign: int) -> None:
-    import tofu
-
     torch.manual_seed(0)
     module, x = Branches(), torch.rand(4, 3)
     symbol, parameters = tofu.from_torch(module, (x,))
