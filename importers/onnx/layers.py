@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -78,6 +79,7 @@ def transposed_convolution(node: OnnxNode) -> Sequence[OnnxOperand]:
     rank = len(kernel)
     strides = node.integers("strides", None, [1] * rank)
     extra = node.integers("output_padding", None, [0] * rank)
+    less = all(count < stride for count, stride in zip(extra, strides, strict=True))
     tensors = [data, weight, *([node[2]] if node.has(2) else [])]
     full = apply(
         "Deconvolution",
@@ -85,11 +87,12 @@ def transposed_convolution(node: OnnxNode) -> Sequence[OnnxOperand]:
         kernel=kernel,
         stride=strides,
         dilate=node.integers("dilations", None),
-        adj=extra if all(e < s for e, s in zip(extra, strides, strict=True)) else (),
+        adj=extra if less else (),
         num_filter=weight.shape[1] * groups,
         num_group=groups,
         no_bias=not node.has(2),
     )
+    full = full if less else _extended(node, full, extra)
     wanted = node.integers("output_shape", None)[-rank:]
     mode = node.text("auto_pad", "NOTSET")
     if mode.startswith("SAME"):
@@ -99,13 +102,18 @@ def transposed_convolution(node: OnnxNode) -> Sequence[OnnxOperand]:
         ends = [extent - cut for extent, cut in zip(full.shape[2:], pads[rank:], strict=True)]
         return [apply("slice", full, begin=(None, None, *pads[:rank]), end=(None, None, *ends))]
     missing = [max(extent - size, 0) for size, extent in zip(full.shape[2:], wanted, strict=True)]
-    full = surrounded(full, [0] * rank, missing)
-    if any(missing) and node.has(2):
-        raise UnsupportedNodeError("ConvTranspose with bias in padding")
+    full = _extended(node, full, missing)
     surplus = [size - extent for size, extent in zip(full.shape[2:], wanted, strict=True)]
-    starts = [cut // 2 if mode != "SAME_LOWER" else -(-cut // 2) for cut in surplus]
+    starts = [cut // 2 if mode == "SAME_UPPER" else -(-cut // 2) for cut in surplus]
     ends = [start + extent for start, extent in zip(starts, wanted, strict=True)]
     return [apply("slice", full, begin=(None, None, *starts), end=(None, None, *ends))]
+
+
+def _extended(node: OnnxNode, full: OnnxOperand, counts: Sequence[int]) -> OnnxOperand:
+    """Return the result of a ConvTranspose with more elements behind, which no input reaches."""
+    if any(counts) and node.has(2):
+        raise UnsupportedNodeError("ConvTranspose with bias in padding")
+    return surrounded(full, [0] * len(counts), counts)
 
 
 def within(found: OnnxOperand, node: OnnxNode, before: Sequence[int]) -> OnnxOperand:
@@ -145,14 +153,18 @@ def _pooled(
         "stride": node.integers("strides", None),
         "pooling_convention": "full" if full else "valid",
     }
-    if before == after:
-        found = apply("Pooling", node[0], pool_type=kind, pad=before, count_include_pad=counts, **windows)
+
+    def reduced(data: OnnxOperand, **options: Any) -> OnnxOperand:
+        found = apply("Pooling", data, **windows, **options)
         return within(found, node, before) if full else found
+
+    if before == after:
+        return reduced(node[0], pool_type=kind, pad=before, count_include_pad=counts)
     data = surrounded(node[0], before, after, LOWEST if kind == "max" else 0.0)
     if counts:
-        return apply("Pooling", data, pool_type=kind, **windows)
+        return reduced(data, pool_type=kind)
     inside = surrounded(apply("ones_like", node[0]), before, after)
-    total, count = (apply("Pooling", each, pool_type="sum", **windows) for each in (data, inside))
+    total, count = (reduced(each, pool_type="sum") for each in (data, inside))
     return apply("_div", total, count)
 
 
@@ -196,14 +208,16 @@ def power_pooled(node: OnnxNode) -> Sequence[OnnxOperand]:
     if max(node.integers("dilations", None, [1])) > 1:
         total = dilated(powers, windows_of(node, kernel, before, after), "Sum", "0")
         return [apply("_power_scalar", total, scalar=1 / power)]
+    full = bool(node.integer("ceil_mode", 0))
     total = apply(
         "Pooling",
         surrounded(powers, before, after),
         kernel=kernel,
         stride=node.integers("strides", None),
         pool_type="sum",
-        pooling_convention="full" if node.integer("ceil_mode", 0) else "valid",
+        pooling_convention="full" if full else "valid",
     )
+    total = within(total, node, before) if full else total
     return [apply("_power_scalar", total, scalar=1 / power)]
 
 
@@ -227,8 +241,8 @@ def batch_normalization(node: OnnxNode) -> Sequence[OnnxOperand]:
     if any(each.array is None for each in statistics):
         return [_normalised(node, *statistics)]
     states = Constants.innermost.get().states(affine, statistics)
-    epsilon = node.number("epsilon", 1e-5)
-    return [apply("BatchNorm", node[0], *affine, *states, fix_gamma=False, eps=epsilon)]
+    epsilon, momentum = node.number("epsilon", 1e-5), node.number("momentum", 0.9)
+    return [apply("BatchNorm", node[0], *affine, *states, fix_gamma=False, eps=epsilon, momentum=momentum)]
 
 
 def _with_statistics_of_batch(node: OnnxNode) -> Sequence[OnnxOperand]:
@@ -275,16 +289,19 @@ def group_normalization(node: OnnxNode) -> Sequence[OnnxOperand]:
 
 
 def local_response(node: OnnxNode) -> Sequence[OnnxOperand]:
-    return [
-        apply(
-            "LRN",
-            node[0],
-            alpha=node.number("alpha", 1e-4),
-            beta=node.number("beta", 0.75),
-            knorm=node.number("bias", 1.0),
-            nsize=node.integer("size", 1),
-        )
-    ]
+    """Return the library's in a reversed order of channels if the size is even. ONNX has one more channel
+    behind then, and the library one more before.
+    """
+    size = node.integer("size", 1)
+    found = apply(
+        "LRN",
+        node[0] if size % 2 else apply("reverse", node[0], axis=1),
+        alpha=node.number("alpha", 1e-4),
+        beta=node.number("beta", 0.75),
+        knorm=node.number("bias", 1.0),
+        nsize=size,
+    )
+    return [found if size % 2 else apply("reverse", found, axis=1)]
 
 
 def dropout(node: OnnxNode) -> Sequence[OnnxOperand]:
