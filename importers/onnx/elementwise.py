@@ -91,6 +91,14 @@ BINARY = {
     "Or": MAXIMUM,
     "Xor": NOT_EQUAL,
 }
+THRESHOLDED = """
+def thresholded(x, *, alpha):
+    return lambda *i: where(x[*i] > alpha, x[*i], 0)
+"""
+SHRINK = """
+def shrink(x, *, bias, lambd):
+    return lambda *i: where(x[*i] > lambd, x[*i] - bias, where(x[*i] < -lambd, x[*i] + bias, 0))
+"""
 SELU = (1.6732632423543772, 1.0507009873554805)
 
 
@@ -189,16 +197,12 @@ def mish(node: OnnxNode) -> Sequence[OnnxOperand]:
 
 
 def thresholded(node: OnnxNode) -> Sequence[OnnxOperand]:
-    above = apply("_greater_scalar", node[0], scalar=node.number("alpha", 1.0))
-    return [apply("_mul", node[0], above)]
+    return [described(THRESHOLDED, node[0], alpha=node.number("alpha", 1.0))]
 
 
 def shrink(node: OnnxNode) -> Sequence[OnnxOperand]:
     bias, limit = node.number("bias", 0.0), node.number("lambd", 0.5)
-    above = apply("_greater_scalar", node[0], scalar=limit)
-    below = apply("_lesser_scalar", node[0], scalar=-limit)
-    raised = apply("_mul", below, scaled(node[0], 1, bias))
-    return [apply("elemwise_add", apply("_mul", above, scaled(node[0], 1, -bias)), raised)]
+    return [described(SHRINK, node[0], bias=bias, lambd=limit)]
 
 
 def clip(node: OnnxNode) -> Sequence[OnnxOperand]:
@@ -247,11 +251,14 @@ def not_a_number(node: OnnxNode) -> Sequence[OnnxOperand]:
 def infinite(node: OnnxNode) -> Sequence[OnnxOperand]:
     """Return what lies beyond the largest number of the type; attributes are finite."""
     largest = float(np.finfo(node[0].dtype).max)
-    above = apply("_greater_scalar", node[0], scalar=largest)
-    below = apply("_lesser_scalar", node[0], scalar=-largest)
-    if not node.integer("detect_negative", 1):
-        return [above]
-    return [apply("_maximum", above, below) if node.integer("detect_positive", 1) else below]
+    found = []
+    if node.integer("detect_positive", 1):
+        found.append(apply("_greater_scalar", node[0], scalar=largest))
+    if node.integer("detect_negative", 1):
+        found.append(apply("_lesser_scalar", node[0], scalar=-largest))
+    if not found:
+        return [apply("zeros_like", node[0])]
+    return [reduce(lambda above, below: apply("_maximum", above, below), found)]
 
 
 def constant_node(node: OnnxNode) -> Sequence[OnnxOperand]:

@@ -11,6 +11,7 @@ from .compose import apply, broadcast, described, empty, joined, outputs, reshap
 from .folding import split_extents
 from .node import Adapter, OnnxNode
 from .operand import OnnxOperand, UnsupportedNodeError, constant
+from .tensors import element_type
 
 
 def concat(node: OnnxNode) -> Sequence[OnnxOperand]:
@@ -217,7 +218,8 @@ def cumulative(node: OnnxNode) -> Sequence[OnnxOperand]:
 def unit_matrix(node: OnnxNode) -> Sequence[OnnxOperand]:
     """Return ones along a diagonal: a constant, because only the shape of the input counts."""
     rows, columns = node[0].shape
-    return [constant(np.eye(rows, columns, node.integer("k", 0)))]
+    dtype = element_type(node.integer("dtype", 0)) if "dtype" in node.attributes else node[0].dtype
+    return [constant(np.eye(rows, columns, node.integer("k", 0)), dtype)]
 
 
 def shape_of(node: OnnxNode) -> Sequence[OnnxOperand]:

@@ -27,9 +27,14 @@ def gather(node: OnnxNode) -> Sequence[OnnxOperand]:
 
 
 def gather_elements(node: OnnxNode) -> Sequence[OnnxOperand]:
-    """Each index replaces its own one along one dimension; negative ones count from the back."""
+    """Each index replaces its own one along one dimension; negative ones count from the back. Rows without
+    an index are cut off.
+    """
     data, indices = node[0], node[1]
     axis = node.axis(0)
+    read = tuple(None if d == axis else extent for d, extent in enumerate(indices.shape))
+    if any(end not in (None, extent) for end, extent in zip(read, data.shape, strict=True)):
+        data = apply("slice", data, begin=(None,) * data.ndim, end=read)
     variables = [f"i{d}" for d in range(data.ndim)]
     place = f"b[{', '.join(variables)}]"
     at = [*variables[:axis], from_front(place, data.shape[axis]), *variables[axis + 1 :]]

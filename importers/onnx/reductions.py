@@ -80,7 +80,8 @@ def extreme(node: OnnxNode) -> Sequence[OnnxOperand]:
 
 
 def top(node: OnnxNode) -> Sequence[OnnxOperand]:
-    return outputs(
+    """Return the greatest or least elements, and their places, which are whole numbers."""
+    values, places = outputs(
         "topk",
         node[0],
         axis=node.integer("axis", -1),
@@ -88,6 +89,7 @@ def top(node: OnnxNode) -> Sequence[OnnxOperand]:
         ret_typ="both",
         is_ascend=not node.integer("largest", 1),
     )
+    return [values, places.of_type(np.dtype(np.int64))]
 
 
 def softmax(node: OnnxNode) -> Sequence[OnnxOperand]:

@@ -10,6 +10,7 @@ import pytest
 onnx = pytest.importorskip("onnx")
 
 import tofu  # noqa: E402
+from tests.importers.torch.agreement import by_tofu  # noqa: E402
 from tofu.errors import GraphError, OperatorError  # noqa: E402
 
 from .evaluate import Array, evaluate  # noqa: E402
@@ -184,6 +185,96 @@ def test_a_grid_fits_its_image(grid: tuple[int, ...]) -> None:
     sampled = writer.node("GridSample", "data", "grid")
     with pytest.raises(OperatorError, match="GridSample of "):
         _computed(writer, sampled, data=np.ones((1, 2, 4, 4)), grid=np.zeros(grid))
+
+
+SIX = [[[1.0, 2, 3, 4, 5, 6]]]
+INFINITE = [-np.inf, -2, 1, 2, np.inf]
+SETTINGS: dict[str, tuple[str, dict[str, Any], Any, Any]] = {
+    "greatest up to the end": ("MaxPool", {"strides": [3]}, SIX, [[[3, 6]]]),
+    "means up to the end": ("AveragePool", {"strides": [3]}, SIX, [[[2, 5]]]),
+    "means with padding": ("AveragePool", {"strides": [3], "count_include_pad": 1}, SIX, [[[2, 5]]]),
+    "norms up to the end": ("LpPool", {"strides": [3], "p": 1}, SIX, [[[6, 15]]]),
+    "an even number of channels": (
+        "LRN",
+        {"size": 2, "alpha": 2.0, "beta": 1.0},
+        [[[1.0], [2], [3]]],
+        [[[1 / 6], [2 / 14], [3 / 10]]],
+    ),
+    "no infinity": ("IsInf", {"detect_negative": 0, "detect_positive": 0}, INFINITE, [0, 0, 0, 0, 0]),
+    "what is not above a threshold": ("ThresholdedRelu", {}, INFINITE, [0, 0, 0, 2, np.inf]),
+    "shrunk infinities": ("Shrink", {"bias": 0.5, "lambd": 1.0}, INFINITE, [-np.inf, -1.5, 0, 1.5, np.inf]),
+}
+"""By what they test: a node, its settings, its input and its output."""
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_settings_and_numbers_that_are_unusual(name: str) -> None:
+    kind, settings, data, expected = SETTINGS[name]
+    if kind.endswith("Pool"):
+        settings = {"kernel_shape": [3], "pads": [0, 1], "ceil_mode": 1, **settings}
+    writer, array = Writer(), np.array(data, np.float32)
+    model = writer.model(writer.node(kind, "data", **settings), data=array.shape)
+    model.opset_import[0].version = 18
+    symbol, _ = tofu.from_onnx(model.SerializeToString())
+    (found,) = evaluate(symbol, {"data": array})
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"output_shape": [4], "strides": [2]}, [10, 102, 20, 200]),
+        ({"output_shape": [4], "strides": [2], "auto_pad": "SAME_LOWER"}, [10, 102, 20, 200]),
+        ({"output_shape": [4], "strides": [2], "auto_pad": "SAME_UPPER"}, [1, 10, 102, 20]),
+        ({"output_padding": [1], "dilations": [2]}, [1, 2, 10, 20, 100, 200, 0]),
+    ],
+)
+def test_ends_of_a_transposed_convolution(settings: dict[str, Any], expected: list[float]) -> None:
+    writer = Writer()
+    kernel = writer.value("kernel", np.array([[[1, 10, 100]]], np.float32))
+    made = writer.node("ConvTranspose", "data", kernel, **settings)
+    np.testing.assert_array_equal(_computed(writer, made, data=[[[1, 2]]]), [[expected]])
+
+
+def test_a_bias_of_elements_that_no_input_reaches_is_refused() -> None:
+    writer = Writer()
+    tensors = [writer.weight("kernel", 1, 1, 2), writer.weight("bias", 1)]
+    made = writer.node("ConvTranspose", "data", *tensors, dilations=[2], output_padding=[1])
+    with pytest.raises(OperatorError, match="ConvTranspose with bias in padding"):
+        _computed(writer, made, data=[[[1, 2]]])
+
+
+def test_momentum_is_that_of_the_file() -> None:
+    writer = Writer()
+    tensors = [writer.weight(name, 3) for name in ("scale", "offset", "mean", "var")]
+    made = writer.node("BatchNormalization", "data", *tensors, momentum=0.5)
+    symbol, _ = tofu.from_onnx(writer.model(made, data=[2, 3]).SerializeToString())
+    assert symbol.heads[0].node.attributes["momentum"] == 0.5
+
+
+def test_places_are_whole_numbers() -> None:
+    writer = Writer()
+    _, places = writer.node("TopK", "data", writer.integers("count", 4), outputs=2)
+    half = writer.node("Div", places, writer.value("two", np.array(2)))
+    np.testing.assert_array_equal(_computed(writer, half, data=[4, 1, 3, 2]), [0, 1, 1, 0])
+
+
+def test_a_unit_matrix_has_the_type_that_it_says() -> None:
+    writer = Writer()
+    ones = writer.node("EyeLike", "data", dtype=onnx.TensorProto.INT64)
+    half = writer.node("Div", ones, writer.value("two", np.array(2)))
+    made = writer.node("Add", "data", writer.node("Cast", half, to=onnx.TensorProto.FLOAT))
+    np.testing.assert_array_equal(_computed(writer, made, data=np.ones((2, 2))), np.ones((2, 2)))
+
+
+def test_gathered_elements_of_fewer_rows_have_a_gradient() -> None:
+    writer = Writer()
+    places = writer.value("places", np.array([[0, -1], [2, 3]]))
+    gathered = writer.node("GatherElements", writer.weight("w", 3, 4), places, axis=1)
+    model = writer.model(writer.node("Add", gathered, "data"), data=[2, 2])
+    symbol, parameters = tofu.from_onnx(model.SerializeToString())
+    found = by_tofu(symbol, parameters, {"data": np.zeros((2, 2), np.float32)})
+    np.testing.assert_array_equal(found.gradients["w"], [[1, 0, 0, 1], [0, 0, 1, 1], [0, 0, 0, 0]])
 
 
 def test_random_numbers_have_elements() -> None:
