@@ -227,9 +227,10 @@ def _of_kind(spec: AttributeSpec, value: object, given: object) -> Value:
 
 
 def _integer(value: object) -> int | None:
+    """Return a value if it is an integer. `int` is named because to look for a method takes longer."""
     if isinstance(value, float):
         return int(value) if value.is_integer() else None
-    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
+    if isinstance(value, bool) or not isinstance(value, int | SupportsIndex):
         return None
     try:
         return operator.index(value)
@@ -238,7 +239,8 @@ def _integer(value: object) -> int | None:
 
 
 def _number(value: object) -> int | float | None:
-    if isinstance(value, bool) or not isinstance(value, SupportsFloat):
+    """Return a value if it is a number. `float` and `int` are named as in `_integer`."""
+    if isinstance(value, bool) or not isinstance(value, float | int | SupportsFloat):
         return None
     try:
         number = float(value)
