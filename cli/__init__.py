@@ -72,6 +72,7 @@ class _Commands(click.Group):
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
         ending.replace_what_cannot_be_encoded()
+        ending.skip_last_collections()
         with _ends_with_one_message():
             return super().make_context(*args, **kwargs)
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 import os
 import sys
+from functools import cache
 from io import TextIOWrapper
 from typing import IO, Any, NoReturn
 
@@ -89,3 +92,9 @@ def leave_closed_pipe() -> NoReturn:
     """Exit because nobody reads the output any more, without trying to write the rest of it."""
     discard_unwritable_output()
     sys.exit(CLOSED_PIPE)
+
+
+@cache
+def skip_last_collections() -> None:
+    """Let the interpreter end without a search for garbage. In a plan's many objects it takes a while."""
+    atexit.register(gc.freeze)

@@ -162,3 +162,11 @@ def test_a_signal_to_stop_has_its_own_status(
         done = CliRunner().invoke(main, ["models"])
     assert done.exit_code == status
     assert done.stderr == says
+
+
+def test_no_garbage_is_looked_for_at_the_end_of_a_command() -> None:
+    script = "import atexit, gc; atexit.register(lambda: print(gc.get_freeze_count() > 0)); "
+    script += "from tofu.cli import main; main(['models', '--json'])"
+    command = (sys.executable, "-c", script)
+    said = subprocess.run(command, capture_output=True, check=True, encoding="utf-8").stdout
+    assert said.splitlines()[-1] == "True"
