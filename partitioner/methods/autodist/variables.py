@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 
 from ....dataflow.graph import Graph, Operation, Phase, Role, Tensor
@@ -55,9 +55,7 @@ def find_variables(graph: Graph) -> tuple[TrainedVariable, ...]:
     found = []
     for root in sorted(updates):
         tensor = graph.tensors[root]
-        touched_roots = dict.fromkeys(
-            roots[t] for each in updates[root] for t in (*each.inputs, *each.outputs)
-        )
+        touched_roots = dict.fromkeys(roots[t] for each in updates[root] for t in _touched(each))
         mine = [t for t in touched_roots if graph.tensors[t].shape == tensor.shape and t not in taken]
         together = [t for t in mine if t == root or graph.tensors[t].role is not Role.PARAMETER]
         taken.update(together)
@@ -71,13 +69,12 @@ def find_variables(graph: Graph) -> tuple[TrainedVariable, ...]:
 def _updates(graph: Graph) -> dict[int, int]:
     """Return the parameter of every operation that updates one, or what its updates read and write.
 
-    Later operations come first, so that an accumulator is known by the update that reads it. A tensor that
-    updates of two variables touch, such as a count of updates, belongs to none: the operation that updates it
-    is left out.
+    Later operations come first, so that an accumulator is known by the update that reads it. A state that
+    follows from nothing but itself, such as a count of updates, belongs to none: the operation that updates
+    it is left out.
     """
     roots = _roots(graph)
     owner: dict[int, int] = {root: root for root in set(roots) if graph.tensors[root].role is Role.PARAMETER}
-    shared: set[int] = set()
     found: dict[int, int] = {}
     pending = [each for each in reversed(graph.operations) if each.phase is Phase.UPDATE]
     size = -1
@@ -93,19 +90,24 @@ def _updates(graph: Graph) -> dict[int, int]:
                 )
             if owners:
                 found[operation.index] = owners[0]
-                for tensor in (*operation.inputs, *operation.outputs):
-                    lasting = roots[tensor]
-                    role = graph.tensors[lasting].role
-                    if role in LASTING:
-                        known = owner.setdefault(lasting, owners[0])
-                        if known != owners[0] and role is not Role.PARAMETER:
-                            shared.add(lasting)
+                for tensor in _touched(operation):
+                    if graph.tensors[roots[tensor]].role in LASTING:
+                        owner.setdefault(roots[tensor], owners[0])
         pending = [each for each in pending if each.index not in found]
     return {
         number: root
         for number, root in sorted(found.items())
-        if not shared.issuperset(roots[t] for t in graph.operations[number].outputs)
+        if _is_of(root, {roots[t] for t in _touched(graph.operations[number])})
     }
+
+
+def _is_of(root: int, touched: Set[int]) -> bool:
+    """Tell whether an operation that touches these tensors updates a parameter, or more than one state."""
+    return root in touched or len(touched) > 1
+
+
+def _touched(operation: Operation) -> tuple[int, ...]:
+    return (*operation.inputs, *operation.outputs)
 
 
 def _roots(graph: Graph) -> list[int]:

@@ -183,6 +183,18 @@ def test_a_count_of_updates_is_kept_by_every_worker(last: bool) -> None:
         np.testing.assert_allclose(value, expected[name], rtol=1e-9, err_msg=name)
 
 
+@pytest.mark.parametrize("optimizer", ["adamw", tofu.optimizer.adam(epsilon_mode="torch")])
+def test_a_count_of_updates_is_not_cut_with_the_only_variable(
+    optimizer: str | tofu.optimizer.Optimizer,
+) -> None:
+    net = tofu.sym.FullyConnected(tofu.sym.Variable("data"), num_hidden=8, no_bias=True, name="fc")
+    net = tofu.sym.LinearRegressionOutput(net, tofu.sym.Variable("label"))
+    graph = tofu.training_graph(net, {"data": (8, 6), "label": (8, 8)}, optimizer, dtype="float64")
+    expected = trained(graph, tofu.partition(graph, 1), 2)
+    for name, value in trained(graph, compile_strategy(graph, 4, partitioned_ps(graph, 4)), 2).items():
+        np.testing.assert_allclose(value, expected[name], rtol=1e-9, err_msg=name)
+
+
 def test_servers_hold_the_state_and_update_alone() -> None:
     graph = tofu.models.get("mlp", batch=16).training_graph("adam")
     plan = compile_strategy(graph, 4, ps(graph, 4)).of(graph)
