@@ -4,6 +4,7 @@ If all workers hold a tensor whose terms are on all of them, each of k workers g
 one. With one holder, k - 1 messages come in and k - 1 leave, or fewer if groups sum first. A message of a
 small tensor takes the time of the link's latency, so their number counts, as for the statistics of batch
 normalisation. Holders are dealt round, and neighbours in the graph lie in different groups of the machine.
+Terms that are read before they are summed stay where they are.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from ....dataflow.graph import Graph
 from ....machines.machine import Machine
 from ...costs.movement import Movements
 from ...layouts.forms import Spread
+from ...layouts.partial import is_partial
 from ...plans.plan import Plan
 from .dealt import dealt
 
@@ -37,7 +39,8 @@ def with_rooted_sums(graph: Graph, plan: Plan, machine: Machine, movements: Move
         for index, regions in zip(operation.outputs, made, strict=True):
             tensor = graph.tensors[index]
             lasts = graph.tensors[graph.roots[index]].role.persistent
-            if regions.terms == 1 or lasts or prod(tensor.shape) > MOST_ELEMENTS:
+            summed = regions.terms > 1 and not is_partial(layouts[tensor.name].form)
+            if lasts or not summed or prod(tensor.shape) > MOST_ELEMENTS:
                 continue
             home = replace(layouts[tensor.name], form=Spread((), (holders[number % len(holders)],)))
             layouts |= dict.fromkeys(overwriting[graph.roots[index]], home)

@@ -17,6 +17,7 @@ from tofu.partitioner.plans.recounted import recounted
 from ..one_iteration import weights_after
 
 WORKERS = 8
+SHAPES = {"data": (16, 8), "label": (16, 8)}
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +70,22 @@ def test_only_small_sums_are_changed(two_nodes: Machine) -> None:
         if plan.layouts[tensor.name] != found.layouts[tensor.name]:
             assert np.prod(tensor.shape) <= MOST_ELEMENTS
             assert not graph.tensors[graph.roots[tensor.index]].role.persistent
+
+
+def test_terms_that_are_read_before_they_are_summed_stay(two_nodes: Machine) -> None:
+    net = tofu.sym.Variable("data")
+    weight = tofu.sym.Variable("weight", shape=(8, 8))
+    for _ in range(2):
+        net = tofu.sym.FullyConnected(net, weight, num_hidden=8, no_bias=True)
+    graph = tofu.training_graph(tofu.sym.LinearRegressionOutput(net, tofu.sym.Variable("label")), SHAPES)
+    plan = partition(graph, WORKERS, "data-parallel")
+    found = _rooted(graph, plan, two_nodes)
+    tofu.verify(graph, found)
+    partial = [name for name, layout in plan.layouts.items() if layout.expanded.terms > 1]
+    assert len(partial) == 2
+    assert all(found.layouts[name] == plan.layouts[name] for name in partial)
+    summed = "grad(weight)"
+    assert len(found.layouts[summed].expanded.workers) == 1
 
 
 def test_a_plan_with_rooted_sums_trains_alike(two_nodes: Machine) -> None:
