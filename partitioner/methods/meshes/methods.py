@@ -78,7 +78,7 @@ def _planned(graph: Graph, workers: int, space: Space, style: Style, tried: list
     counts = PartCounts(factors)
     refused: PlanError | None = None
     for mesh in tried:
-        allowed = Allowed(problem, axes, mesh, style, factors)
+        allowed = Allowed(problem, _for_mesh(axes, problem, mesh), mesh, style, factors)
         try:
             _require_layers(allowed)
             found.append((mesh, least_forms(allowed, counts)))
@@ -89,6 +89,16 @@ def _planned(graph: Graph, workers: int, space: Space, style: Style, tried: list
     mesh, forms = min(found, key=lambda each: each[1].moved_bytes)
     plan = compose(graph, workers, forms.operations, forms.tensors, copies=forms.copies)
     return replace(plan, method=f"{style.name}:{mesh}" if style.splits_features else style.name)
+
+
+def _for_mesh(axes: Axes, problem: Problem, mesh: Mesh) -> Axes:
+    """Return the axes, without terms of sums over the batch if one of these sums has too few samples."""
+    terms, variable = axes.samples.terms, axes.samples.variable
+    makers = {link.operator for link in problem.links if isinstance(link.use, int) and link.tensor in terms}
+    extents = (problem.operators[n].extents[v] for n, v in variable.items() if n in makers)
+    if all(extent >= mesh.data for extent in extents):
+        return axes
+    return replace(axes, samples=replace(axes.samples, terms=frozenset()), term_readers=frozenset())
 
 
 def _without_ties(problem: Problem, axes: Axes) -> Graph:

@@ -232,6 +232,23 @@ def test_models_without_the_layers_are_refused():
         tofu.partition(perceptron(width=4), 8, "megatron:tp8")
 
 
+@pytest.mark.parametrize("method", ["data-parallel", "zero-3", "megatron:dp6-tp1"])
+def test_sums_over_fewer_samples_than_workers_are_reduced_where_they_are_made(method):
+    weight = tofu.sym.Variable("weight", shape=(4, 5))
+    shared = {"weight": weight, "num_hidden": 4, "no_bias": True}
+    data = tofu.sym.Variable("data")
+    few = tofu.sym.FullyConnected(tofu.sym.slice_axis(data, axis=0, begin=0, end=4), **shared)
+    every = tofu.sym.FullyConnected(data, **shared)
+    losses = [tofu.sym.MakeLoss(tofu.sym.sum(tofu.sym.square(each))) for each in (every, few)]
+    graph = tofu.training_graph(tofu.sym.Group(losses), {"data": (9, 5)}, dtype="float64")
+    plan = tofu.partition(graph, 6, method)
+    tofu.verify(graph, plan)
+    found, fetched = trained(tofu.lower(graph, plan))
+    assert fetched == plan.cost_bytes
+    expected, _ = trained(tofu.lower(graph, tofu.partition(graph, 1)))
+    np.testing.assert_allclose(found["weight"], expected["weight"], rtol=1e-12)
+
+
 def test_nothing_is_left_to_constraints():
     for asked in ({"constraints": ["pin fc1_weight=0"]}, {"objective": "time", "machine": "pcie-8"}):
         with pytest.raises(
