@@ -152,10 +152,14 @@ class _Synchronised:
     def updates_last(self, variables: Iterable[TrainedVariable]) -> tuple[str, ...]:
         """Return all operations in the order of the base, those that update variables at the end.
 
-        An operation that overwrites a tensor that these read, such as a count of updates, is at the end as
-        well.
+        Operations that follow from these, such as the pulls of values that arrivals made, and an operation
+        that overwrites a tensor that these read, such as a count of updates, are at the end as well.
         """
         updates = {update.name for each in variables for update in each.updates}
+        for operation in self._graph.operations:
+            makers = {self._maker[tensor].name for tensor in operation.inputs if tensor in self._maker}
+            if not makers.isdisjoint(updates):
+                updates.add(operation.name)
         read = {tensor for name in updates for tensor in self._named[name].inputs}
         updates |= {
             self._maker[tensor.index].name

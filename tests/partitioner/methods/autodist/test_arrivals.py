@@ -60,11 +60,11 @@ def linear(optimizer: Optimizer | str = "sgd", batch: int = BATCH) -> Graph:
     return training_graph(net, shapes, optimizer, dtype="float64")
 
 
-def planned(how: Synchronisation, workers: int, method: str | None = None) -> Plan:
+def planned(how: Synchronisation, workers: int, method: str | None = None, last: bool = False) -> Plan:
     """Return the plan of a strategy for the weight of the product, on top of the plan of a method."""
     graph = linear(sgd(momentum=MOMENTUM, rescale=1.0))
     base = None if method is None else tofu.partition(graph, workers, method)
-    plan = compile_strategy(graph, workers, SyncStrategy({"fc_weight": how}), base)
+    plan = compile_strategy(graph, workers, SyncStrategy({"fc_weight": how}, updates_last=last), base)
     assert plan.graph is not None
     tofu.verify(plan.graph, plan)
     return plan
@@ -105,13 +105,14 @@ def recurrence(orders: list[tuple[int, ...]]) -> list[Values]:
     return found
 
 
+@pytest.mark.parametrize("last", [False, True])
 @pytest.mark.parametrize("method", [None, "zero-3"])
 @pytest.mark.parametrize("how", [WHOLE, CUT])
 @pytest.mark.parametrize("workers", [2, 4])
 def test_an_order_that_is_fed_equals_a_recurrence(
-    workers: int, how: Synchronisation, method: str | None
+    workers: int, how: Synchronisation, method: str | None, last: bool
 ) -> None:
-    plan = planned(how, workers, method)
+    plan = planned(how, workers, method, last)
     for mine, its in zip(learned(plan, ORDERS[workers]), recurrence(ORDERS[workers]), strict=True):
         np.testing.assert_array_equal(mine, its)
     other = [order[::-1] for order in ORDERS[workers]]
