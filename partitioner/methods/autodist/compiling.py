@@ -336,8 +336,16 @@ class _Synchronised:
                 variable, maker, [maker.outputs.index(tensor)], pieces
             )
             for read in maker.inputs:
-                if self._layouts[self._graph.tensors[read].name].expanded.terms > 1:
-                    pending.append((read, self._maker[read]))
+                added = self._graph.tensors[read]
+                if self._layouts[added.name].expanded.terms == 1:
+                    continue
+                if added.shape != variable.tensor.shape:
+                    raise PlanError(
+                        f"holders of {variable.tensor.name!r} compute its gradient from whole tensors, "
+                        f"but the base leaves terms of {added.name!r}, which {maker.name!r} reads; leave out "
+                        "'factors' and the rewrite of this variable, or choose another base"
+                    )
+                pending.append((read, self._maker[read]))
 
     def _sum_in_two_levels(self, variable: TrainedVariable, levels: TwoLevels) -> None:
         """Sum gradients in groups first, and let whoever reads them read them from their groups."""

@@ -15,6 +15,7 @@ from tofu.dataflow.graph import Graph, Phase
 from tofu.dataflow.rewrites.encoders import Cast, PowerSgd, Rewrite, TopK
 from tofu.errors import PlanError
 from tofu.partitioner import Plan
+from tofu.partitioner.layouts.forms import Form
 from tofu.partitioner.methods.autodist.builders import all_reduce, ps, ps_load_balancing
 from tofu.partitioner.methods.autodist.compiling import compile_strategy
 from tofu.partitioner.methods.autodist.strategy import (
@@ -26,7 +27,7 @@ from tofu.partitioner.methods.autodist.strategy import (
 )
 from tofu.partitioner.methods.autodist.variables import find_variables
 from tofu.partitioner.plans.compose import compose
-from tofu.plans import Copy, Spread
+from tofu.plans import Copy, Partial, Spread
 
 from ....runtime.test_partitioned_training import single, training
 from .test_compiling import STEPS, Array, parameter_shapes, require_bits, synchronisations, trained
@@ -301,3 +302,25 @@ def test_a_group_that_reads_nothing_cannot_sum_first() -> None:
     served = SyncStrategy(dict.fromkeys(parameter_shapes(graph), via), ((0, 1), (2, 3)))
     with pytest.raises(PlanError, match="its gradient is not made as partial results"):
         compile_strategy(graph, WORKERS, served, placed(graph, split=True))
+
+
+def test_factors_that_the_base_leaves_in_terms_are_refused() -> None:
+    net = tofu.sym.broadcast_add(
+        tofu.sym.Variable("data"), tofu.sym.Variable("offset", shape=(1, 6)), name="x"
+    )
+    net = tofu.sym.FullyConnected(net, num_hidden=8, no_bias=True, name="fc")
+    net = tofu.sym.LinearRegressionOutput(net, tofu.sym.Variable("label"), name="out")
+    graph = tofu.training_graph(net, {"data": (8, 6), "label": (8, 8)})
+    operations: dict[str, Form] = {each.name: (None, None) for each in graph.operations}
+    operations["fc.grad.FullyConnected.data"] = ("h", "h")
+    operations["x.grad.broadcast_add.rhs"] = (Partial(), Partial())
+    lasting = (tensor.name for tensor in graph.tensors if tensor.role.persistent and tensor.alias is None)
+    tensors: dict[str, Form] = dict.fromkeys((*lasting, "grad(offset)"), (None, None))
+    tensors["grad(x_output)"] = (Partial(), Partial())
+    plain = all_reduce(graph, WORKERS).variables
+    strategy = SyncStrategy({name: replace(how, factors=True) for name, how in plain.items()})
+    says = re.escape(
+        "'offset' compute its gradient from whole tensors, but the base leaves terms of 'grad(x_output)'"
+    )
+    with pytest.raises(PlanError, match=says):
+        compile_strategy(graph, WORKERS, strategy, compose(graph, WORKERS, operations, tensors))
