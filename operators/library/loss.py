@@ -15,7 +15,7 @@ from ..shapes.shape_solver import PartialShape
 from ..stages.attributes import Attributes, choice, flag, number
 from ..stages.definition import Fixed, Variant, text, variant
 from .arguments import arguments
-from .texts import flat_index, joined, names, product_of_extents, sized_like
+from .texts import filled_like, flat_index, joined, names, product_of_extents
 
 IDENTITY = "data[*i]"
 PREDICTIONS = {
@@ -72,23 +72,20 @@ def _regressions() -> tuple[Operator, ...]:
 
 def _constant_gradient(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
     """Return `grad_scale` everywhere, or divided by the batch or by the number of valid elements."""
-    binders = sized_like(names("i", len(shapes["data"])), "data")
+    rank, value = len(shapes["data"]), "grad_scale"
     head = "def MakeLoss_grad(data, *, grad_scale):\n"
     constants = {"grad_scale": attributes.number("grad_scale")}
     targets = {"data": "output_0"}
+    stages = ""
     match attributes.text("normalization"):
         case "batch":
-            body = f"    return lambda {binders}: grad_scale / data.shape[0]"
+            value = "grad_scale / data.shape[0]" if rank else value
         case "valid":
             head = "def MakeLoss_grad(data, *, grad_scale, valid_thresh):\n"
             constants["valid_thresh"] = attributes.number("valid_thresh")
-            body = (
-                "    valid = lambda one=1: Sum(lambda *i: where(data[*i] > valid_thresh, 1, 0))\n"
-                f"    return lambda {binders}: grad_scale / maximum(valid[0], 1)"
-            )
-        case _:
-            body = f"    return lambda {binders}: grad_scale"
-    return variant(head + body, constants, targets=targets)
+            stages = "    valid = lambda one=1: Sum(lambda *i: where(data[*i] > valid_thresh, 1, 0))\n"
+            value = "grad_scale / maximum(valid[0], 1)"
+    return variant(f"{head}{stages}    return {filled_like(value, 'data', rank)}", constants, targets=targets)
 
 
 def _hinge_gradient(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
@@ -120,8 +117,8 @@ def _svm_hints(attributes: Attributes, shapes: Mapping[str, PartialShape]) -> Ma
 
 
 def _ones(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
-    binders = sized_like(names("i", len(shapes["data"])), "data")
-    return variant(f"def make_loss_grad(data):\n    return lambda {binders}: 1", targets={"data": "output_0"})
+    body = filled_like("1", "data", len(shapes["data"]))
+    return variant(f"def make_loss_grad(data):\n    return {body}", targets={"data": "output_0"})
 
 
 def _identity(name: str) -> Fixed:

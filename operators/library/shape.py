@@ -11,7 +11,7 @@ from ..operator import Example, Operator
 from ..stages.attributes import Attributes, SliceBounds, bounds, count, flag, integer, shape
 from ..stages.definition import ByRank, ByShape, Variant, variant
 from .arguments import arguments, numbered, of_data
-from .texts import axis_in, element, joined, names, sized, sized_like
+from .texts import axis_in, element, filled_like, joined, names, sized
 
 
 def _permuted(name: str, order: Sequence[int]) -> Variant:
@@ -187,8 +187,7 @@ def _reverse(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
 
 def _filled(name: str, value: int) -> ByRank:
     def describe(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
-        binders = sized_like(names("i", ranks["data"]), "data")
-        return variant(f"def {name}(data):\n    return lambda {binders}: {value}")
+        return variant(f"def {name}(data):\n    return {filled_like(str(value), 'data', ranks['data'])}")
 
     return ByRank(describe)
 

@@ -32,6 +32,16 @@ def sized_like(variables: Sequence[str], tensor: str) -> str:
     return joined([f"{variable}={tensor}.shape[{axis}]" for axis, variable in enumerate(variables)])
 
 
+def filled_like(value: str, tensor: str, rank: int) -> str:
+    """Return a function of the tensor's dimensions that is `value` everywhere.
+
+    A tensor without dimensions is named by its element, since descriptions name every tensor.
+    """
+    if rank == 0:
+        return f"lambda: where(True, {value}, {tensor}[()])"
+    return f"lambda {sized_like(names('i', rank), tensor)}: {value}"
+
+
 def flat_index(variables: Sequence[str], shape: Sequence[int]) -> str:
     """Return the row-major position of `variables` in a tensor of this shape; `0` for no variables."""
     terms = []

@@ -177,3 +177,23 @@ def test_make_loss(gradients: Callable[..., dict]) -> None:
         found = gradient_of(gradients, "MakeLoss", {"data": data}, **attributes)
         np.testing.assert_array_equal(found, np.full((2, 2), expected))
     np.testing.assert_array_equal(gradient_of(gradients, "make_loss", {"data": data}), np.ones((2, 2)))
+
+
+@pytest.mark.parametrize("name", ["MakeLoss", "make_loss"])
+def test_a_loss_without_dimensions_has_a_gradient(gradients: Callable[..., dict], name: str) -> None:
+    found = gradient_of(gradients, name, {"data": np.array(np.inf)})
+    assert found.shape == ()
+    assert found == 1
+
+
+@pytest.mark.parametrize("normalization", ["null", "batch", "valid"])
+def test_a_loss_without_dimensions_is_one_sample(gradients: Callable[..., dict], normalization: str) -> None:
+    settings = {"grad_scale": 3.0, "normalization": normalization}
+    assert gradient_of(gradients, "MakeLoss", {"data": np.array(2.0)}, **settings) == 3
+
+
+@pytest.mark.parametrize(("name", "value"), [("ones_like", 1), ("zeros_like", 0)])
+def test_constants_like_a_number_are_numbers(name: str, value: int) -> None:
+    (found,) = get(name).bind({"data": ()}).compute({"data": np.array(np.nan)})
+    assert found.shape == ()
+    assert found == value
