@@ -40,8 +40,9 @@ UNARY = {
     "radians": "data[*i] * 0.017453292519943295",
     "reciprocal": "reciprocal(data[*i])",
     "relu": "relu(data[*i])",
-    "rint": "ceil(data[*i] - 0.5)",
-    "round": "sign(data[*i]) * floor(abs(data[*i]) + 0.5)",
+    "rint": "where(data[*i] - floor(data[*i]) <= ceil(data[*i]) - data[*i], floor(data[*i]), ceil(data[*i]))",
+    "round": "sign(data[*i]) * where(abs(data[*i]) - floor(abs(data[*i])) < 0.5, "
+    "floor(abs(data[*i])), ceil(abs(data[*i])))",
     "rsqrt": "rsqrt(data[*i])",
     "sigmoid": "sigmoid(data[*i])",
     "sign": "sign(data[*i])",

@@ -10,15 +10,16 @@ from .arguments import arguments
 
 ROI_POOLING = """
 def ROIPooling(data, rois, *, height, width, spatial_scale):
-    top = lambda r: floor(rois[r, 2] * spatial_scale + 0.5)
-    left = lambda r: floor(rois[r, 1] * spatial_scale + 0.5)
-    rows = lambda r: maximum(floor(rois[r, 4] * spatial_scale + 0.5) - top[r] + 1, 1)
-    columns = lambda r: maximum(floor(rois[r, 3] * spatial_scale + 0.5) - left[r] + 1, 1)
+    corner = lambda r, k=4: sign(rois[r, k + 1]) * floor(abs(rois[r, k + 1] * spatial_scale) + 0.5)
+    rows = lambda r: maximum(corner[r, 3] - corner[r, 1] + 1, 1)
+    columns = lambda r: maximum(corner[r, 2] - corner[r, 0] + 1, 1)
     bands = lambda r, c, p=height, x: Max(lambda y: where(
-        y >= top[r] + floor(p * rows[r] / height) and y < top[r] + ceil((p + 1) * rows[r] / height),
+        y >= corner[r, 1] + floor(p * rows[r] / height)
+            and y < corner[r, 1] + ceil((p + 1) * rows[r] / height),
         data[rois[r, 0], c, y, x], -inf))
     cells = lambda r, c, p=height, q=width: Max(lambda x: where(
-        x >= left[r] + floor(q * columns[r] / width) and x < left[r] + ceil((q + 1) * columns[r] / width),
+        x >= corner[r, 0] + floor(q * columns[r] / width)
+            and x < corner[r, 0] + ceil((q + 1) * columns[r] / width),
         bands[r, c, p, x], -inf))
     return lambda r, c, p, q: where(cells[r, c, p, q] == -inf, 0, cells[r, c, p, q])
 """

@@ -29,8 +29,19 @@ SAMPLE = (
 
 ONE_VALUE = frozenset(
     (
-        *("MakeLoss_grad", "Pad_grad_padded2_3", "ROIPooling_rows", "ROIPooling_top", "ceil", "fix", "floor"),
-        *("make_loss_grad", "ones_like", "sign", "trunc", "where__grad_y", "zeros_like", "_ones", "_zeros"),
+        *("MakeLoss_grad", "Pad_grad_padded2_3", "Pooling_grad_first", "ROIPooling_rows", "ceil", "fix"),
+        *(
+            "make_loss_grad",
+            "ones_like",
+            "sign",
+            "trunc",
+            "where__grad_y",
+            "zeros_like",
+            "_ones",
+            "_zeros",
+            "_full",
+        ),
+        *("scatter_prod_grad_alone", "scatter_prod_grad_others", "scatter_prod_grad_zeros", "floor"),
         *("_equal", "_equal_scalar", "_greater_equal_scalar", "_greater_scalar", "_lesser_equal_scalar"),
         *("_lesser_scalar", "_maximum_scalar", "_maximum_scalar_grad_data", "_not_equal"),
         *("_not_equal_scalar", "broadcast_equal", "broadcast_not_equal", "softmax_cross_entropy_grad_peak"),
@@ -79,7 +90,7 @@ def test_the_comparison_has_something_to_compare(cases: Any) -> None:
     for case in cases(names()):
         for output in interpreted(case.stage, case.tensors):
             assert output.size, case.name
-            assert np.isfinite(output).all(), case.name
+            assert not np.isnan(output).any(), case.name
             if output.size > 1 and np.ptp(output) == 0:
                 one_value.add(case.stage.name)
     assert one_value == ONE_VALUE

@@ -112,6 +112,17 @@ def test_rounding_of_halves_and_negative_numbers() -> None:
         np.testing.assert_array_equal(result, values, err_msg=name)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rounding_adds_no_half(dtype: type[np.floating]) -> None:
+    """A half added to these numbers is rounded itself."""
+    below_half = np.nextafter(dtype(0.5), dtype(0))
+    odd = dtype(2 / np.finfo(dtype).eps - 1)
+    data = np.array([below_half, -below_half, odd, -odd, np.inf, -np.inf, np.nan], dtype)
+    for name in ("round", "rint"):
+        (result,) = get(name).bind({"data": (7,)}).compute({"data": data})
+        np.testing.assert_array_equal(result, [0, 0, odd, -odd, np.inf, -np.inf, np.nan], err_msg=name)
+
+
 @pytest.mark.parametrize("kind", BINARY)
 def test_binary_scalar_and_broadcasting_forms_agree_with_numpy(kind: str) -> None:
     function = BINARY[kind]

@@ -167,14 +167,16 @@ def test_spatial_transformer_is_grid_and_sampler() -> None:
 @pytest.mark.parametrize("scale", [1.0, 0.5])
 def test_roi_pooling(scale: float) -> None:
     data = RNG.normal(size=(2, 2, 6, 7))
-    rois = np.array([[0, 0, 0, 3, 3], [1, 1, 1, 7.4, 6.2], [0, 2, 2, 2, 2], [1, 0, 3, 9, 9.0]])
+    rois = np.array([[0, 0, 0, 3, 3], [1, 1, 1, 7.4, 6.2], [0, 2, 2, 2, 2], [1, -2.5, -1, 9, 9.0]])
     found = apply("ROIPooling", {"data": data, "rois": rois}, pooled_size=(2, 3), spatial_scale=scale)
     for r, (image, *corners) in enumerate(rois):
-        left, top, right, bottom = (math.floor(corner * scale + 0.5) for corner in corners)
+        left, top, right, bottom = (
+            math.trunc(corner * scale + math.copysign(0.5, corner)) for corner in corners
+        )
         height, width = max(bottom - top + 1, 1), max(right - left + 1, 1)
         for p, q in np.ndindex(2, 3):
-            rows = slice(top + p * height // 2, top + -(-(p + 1) * height // 2))
-            columns = slice(left + q * width // 3, left + -(-(q + 1) * width // 3))
+            rows = slice(max(top + p * height // 2, 0), max(top + -(-(p + 1) * height // 2), 0))
+            columns = slice(max(left + q * width // 3, 0), max(left + -(-(q + 1) * width // 3), 0))
             cell = data[int(image), :, rows, columns].reshape(2, -1)
             expected = cell.max(1) if cell.size else np.zeros(2)
             np.testing.assert_array_equal(found[r, :, p, q], expected)
