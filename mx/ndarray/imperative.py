@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ...analyzer.specialize.constant_folding import CONDITIONS
 from ...dataflow.symbol.apply_operator import plain, split_positional, stated
 from ...errors import OperatorError
 from ...operators.operator import Operator
 from ...operators.stages.attributes import Attributes
+from ...tdl.ast import Binary, Call, Description, Element, Extent, Number
+from ...tdl.traverse import Node, tensors_in, transform
 from ..seed import next_generator
 
 Array = npt.NDArray[Any]
@@ -20,7 +24,8 @@ Array = npt.NDArray[Any]
 def computed(operator: Operator, inputs: Sequence[Any], keywords: Mapping[str, Any]) -> list[Array]:
     """Return the outputs for arrays, by position or name, and for attributes after them or by name.
 
-    Their type is that of the first array, or of the `dtype` attribute.
+    Their type is that of the first array that is more than positions and conditions, or of the `dtype`
+    attribute.
     """
     arrays, attributes = _assigned(operator, inputs, keywords)
     outputs = operator.outputs(attributes)
@@ -30,7 +35,7 @@ def computed(operator: Operator, inputs: Sequence[Any], keywords: Mapping[str, A
     shapes |= {name: tuple(extent or 0 for extent in inferred[name] or ()) for name in outputs}
     shapes |= dict.fromkeys(drawn, (1,))
     bound = operator.bind(shapes, training=False, **attributes)
-    dtype = _result_type(arrays, attributes)
+    dtype = _result_type(arrays, attributes, operator.description(shapes, training=False, **attributes))
     return [made.astype(dtype, copy=False) for made in bound.compute({**arrays, **drawn})]
 
 
@@ -57,7 +62,37 @@ def _assigned(
     return {slot: np.asarray(value) for slot, value in given.items()}, attributes
 
 
-def _result_type(arrays: Mapping[str, Array], attributes: Attributes) -> np.dtype[Any]:
+def _result_type(
+    arrays: Mapping[str, Array], attributes: Attributes, description: Description
+) -> np.dtype[Any]:
     if isinstance(stated := attributes.get("dtype"), str):
         return np.dtype(stated)
-    return next(iter(arrays.values())).dtype if arrays else np.dtype(np.float32)
+    valued = _read_for_values(description)
+    chosen = [array for name, array in arrays.items() if name in valued]
+    if not chosen and "dtype" not in attributes:
+        chosen = [*arrays.values()]
+    return chosen[0].dtype if chosen else np.dtype(np.float32)
+
+
+def _read_for_values(description: Description) -> set[str]:
+    """Return tensors whose elements may become elements of the results; others are indices or compared."""
+    bare = transform(description, _without_positions)
+    found = {tensor for output in bare.outputs for tensor in tensors_in(output.body)}
+    for stage in reversed(bare.stages):
+        if stage.name in found:
+            found |= tensors_in(stage.value.body)
+    return found
+
+
+def _without_positions(node: Node) -> Node:
+    match node:
+        case Element():
+            return replace(node, indices=())
+        case Binary() if node.operator in CONDITIONS:
+            return Number(0)
+        case Call(function="where", arguments=(_, *chosen)):
+            return replace(node, arguments=(Number(0), *chosen))
+        case Extent():
+            return Number(0)
+        case _:
+            return node

@@ -119,6 +119,22 @@ def test_asnumpy_copies_and_reshape_does_not() -> None:
     assert mx.nd.ones((1, 3)).broadcast_to((2, 3)).shape == (2, 3)
 
 
+def test_results_have_the_type_of_values_not_of_positions() -> None:
+    rows, table = mx.nd.array([1, 2], dtype="int32"), mx.nd.array([[0.25], [0.5], [0.75]])
+    whole, places = mx.nd.array([[1, 2], [3, 4]], dtype="int32"), mx.nd.array([1, 0])
+    for found, dtype, expected in (
+        (mx.nd.Embedding(rows, table, input_dim=3, output_dim=1), np.float32, [[0.5], [0.75]]),
+        (mx.nd.where(rows, table[1:, 0], table[:2, 0]), np.float32, [0.5, 0.75]),
+        (mx.nd.one_hot(rows, 3, on_value=0.5), np.float32, [[0, 0.5, 0], [0, 0, 0.5]]),
+        (mx.nd.one_hot(rows, 3, dtype="int32"), np.int32, [[0, 1, 0], [0, 0, 1]]),
+        (mx.nd.pick(whole, places), np.int32, [2, 3]),
+        (mx.nd.sort(whole, is_ascend=False), np.int32, [[2, 1], [4, 3]]),
+        (mx.nd.argmax(whole, axis=1), np.int32, [1, 1]),
+    ):
+        assert found.dtype is dtype
+        assert found.asnumpy().tolist() == expected
+
+
 def test_operators_by_name_as_functions_and_methods() -> None:
     a = mx.nd.arange(6).reshape((2, 3))
     x = a.asnumpy()
