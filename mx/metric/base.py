@@ -43,7 +43,9 @@ class EvalMetric:
         self.sum_metric = 0.0
         self.num_inst = 0
 
-    reset_local = reset
+    def reset_local(self) -> None:
+        """Forget what was counted, as `reset` does: nothing is counted apart from it."""
+        self.reset()
 
     def update_dict(self, label: Mapping[str, Any], pred: Mapping[str, Any]) -> None:
         """Count one batch, given by name."""

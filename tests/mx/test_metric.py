@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -121,3 +122,13 @@ def test_f1_counts_all_outputs_of_a_batch_together() -> None:
     assert wide.get()[1] == 1
     with pytest.raises(mx.MXNetError, match="average is 'weighted'; expected 'macro' or 'micro'"):
         mx.metric.F1(average="weighted")
+
+
+@pytest.mark.parametrize("metric", [["acc", "ce"], mx.metric.F1(average="micro")])
+def test_reset_local_forgets_all_that_is_counted(metric: Any) -> None:
+    measure = mx.metric.create(metric)
+    measure.update([np.array([1])], [np.array([[0.2, 0.8]])])
+    measure.reset_local()
+    assert np.isnan(measure.get()[1]).all()
+    measure.update([np.array([1])], [np.array([[0.8, 0.2]])])
+    assert np.ravel(measure.get()[1])[0] == 0
