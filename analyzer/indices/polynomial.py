@@ -264,6 +264,8 @@ class Ranges:
             return dividend
         if divisor.constant == 0:
             return Polynomial.atom(Binary("//", expression(dividend), expression(divisor)))
+        if divisor.constant is not None and divisor.constant < 0:
+            return self.quotient(-dividend, -divisor)
         whole, rest = dividend.divide(divisor)
         if rest.constant is not None and divisor.constant is not None:
             return whole + rest.constant // divisor.constant
@@ -280,6 +282,8 @@ class Ranges:
         """`dividend % divisor`, with the sign of the divisor; multiples of the divisor vanish."""
         if divisor.constant == 0:
             return Polynomial.atom(Binary("%", expression(dividend), expression(divisor)))
+        if divisor.constant is not None and divisor.constant < 0:
+            return -self.remainder(-dividend, -divisor)
         _, rest = self._without_remainders(dividend, divisor).divide(divisor)
         if rest.constant is not None and divisor.constant is not None:
             return Polynomial.integer(rest.constant % divisor.constant)

@@ -164,6 +164,16 @@ CASES = {
         {"a": (4, 3)},
         lambda a: a.flip(0),
     ),
+    "negative divisor": Case(
+        "lambda i=6: where(i % 2 == 1, pad(a[(i - 5) // -2], 0), 0)",
+        {"a": (3,)},
+        lambda a: torch.stack([torch.zeros(3, dtype=a.dtype), a.flip(0)], 1).flatten(),
+    ),
+    "negative remainder": Case(
+        "lambda i=6: a[2 + i % -3]",
+        {"a": (3,)},
+        lambda a: a[[2, 0, 1, 2, 0, 1]],
+    ),
     "constant padding": Case(
         "lambda i=a.shape[0] + 5: pad(a[i - 2], 1.5)",
         {"a": (4,)},

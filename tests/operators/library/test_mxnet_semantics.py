@@ -86,6 +86,10 @@ def test_slices_with_open_ends_and_steps(begin: tuple, end: tuple, step: tuple) 
     part = -counting(*data[box].shape)
     written[box] = part
     np.testing.assert_array_equal(apply("_slice_assign", {"lhs": data, "rhs": part}, **attributes), written)
+    gradients = get("_slice_assign").gradients({"lhs": data, "rhs": part}, [data], **attributes)
+    np.testing.assert_array_equal(gradients["rhs"], data[box])
+    data[box] = 0
+    np.testing.assert_array_equal(gradients["lhs"], data)
 
 
 def test_slices_of_nothing_are_errors() -> None:
