@@ -27,9 +27,12 @@ from ...tdl.ast import (
 )
 from ...tdl.reproducible import is_reproducible
 from ...tdl.traverse import Node, children, substitute, transform, variable_names, walk
-from .algebra import ONE, ZERO, choose, conjunction, multiply, negation
+from .algebra import ONE, ZERO, add, choose, conjunction, divide, multiply, negation
 from .derivative import no_adjoint, partial
 from .opaque_calls import GradientsOf, called_gradient, filled, gradient_name, sliced_at, stands_alone
+
+CHOICES = frozenset(("maximum", "minimum", "where"))
+"""The functions whose derivatives depend on the order of equal arguments."""
 
 
 def origin(name: str) -> str:
@@ -185,11 +188,18 @@ class SiteFinder:
     def _slope(self, reducer: CustomReducer, reduction: ReducerCall, inner: ReducerCall) -> Expression:
         """Return how a custom reduction follows one of its terms, combined with all the others by
         `reducer`.
+
+        Where a choice of the two has a slope that depends on their order, such as `maximum(a, b)` of equal
+        values, it is the mean of both orders.
         """
         term, rest = Element("#term", ()), Element("#rest", ())
-        slope = partial(
-            self.description, substitute(reducer.body, {reducer.left: term, reducer.right: rest}), term
-        )
+        orders = [(reducer.left, reducer.right), (reducer.right, reducer.left)]
+        chooses = any(isinstance(node, Call) and node.function in CHOICES for node in walk(reducer.body))
+        slopes = [
+            partial(self.description, substitute(reducer.body, {own: term, other: rest}), term)
+            for own, other in orders[: 2 if chooses else 1]
+        ]
+        slope = divide(add(*slopes), Number(len(slopes)))
         if slope == ZERO:
             return ZERO
         values = {term: inner.body, rest: self._others(reduction, inner, Number(reducer.identity))}

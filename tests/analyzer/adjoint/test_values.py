@@ -266,6 +266,17 @@ def test_gradients_through_custom_reducers(name: str) -> None:
     check(parse(f"{header}    return {body}"), data(shapes))
 
 
+def test_equal_terms_of_a_custom_reducer() -> None:
+    """The combination of two equal values is as steep in one as in the other, however it is written."""
+    description = parse(
+        "def operator(x):\n"
+        "    Fold = Reducer(lambda p, q: maximum(p, q) + log1p(exp(-abs(p - q))), -inf)\n"
+        "    return lambda b: Fold(lambda k: x[b, k])"
+    )
+    for terms in (2, 3, 4):
+        check(description, {"x": np.array([[0.0] * terms, [1.5] * terms])})
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_gradients(name: str) -> None:
     text, shapes = CASES[name]
