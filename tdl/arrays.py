@@ -42,7 +42,7 @@ from .ast import (
 )
 from .functions import BINARY_UFUNCS, FUNCTIONS
 from .points import require_few_points
-from .reducers import UFUNCS
+from .reducers import UFUNCS, combination
 from .traverse import walk
 
 Array = npt.NDArray[Any]
@@ -266,8 +266,9 @@ class Evaluation:
         match reducer:
             case CustomReducer():
                 total: Array = terms[0]
+                body = combination(reducer)
                 for term in terms[1:]:
-                    total = self.value(reducer.body, {reducer.left: total, reducer.right: term})
+                    total = self.value(body, {reducer.left: total, reducer.right: term})
                 return total
             case Reducer.SUM | Reducer.PROD:
                 if terms.dtype == np.int64:

@@ -44,6 +44,7 @@ from .ast import (
 from .numbers import real_array
 from .opaque import call_opaque
 from .points import require_few_points
+from .reducers import combination
 
 Array = npt.NDArray[Any]
 Interval = tuple[int, int]
@@ -190,10 +191,12 @@ class _Run:
         if isinstance(reducer, Reducer):
             return COMBINE[reducer]
 
+        body = combination(reducer)
+
         def combine(left: Scalar, right: Scalar) -> Scalar:
             # Evaluate at a position that holds the reducer's two variables, which may be any numbers.
             pair: Any = {reducer.left: left, reducer.right: right}
-            return self.value(reducer.body, pair)
+            return self.value(body, pair)
 
         return combine
 

@@ -55,10 +55,24 @@ def combiner(reducer: AnyReducer) -> Combine:
     if isinstance(reducer, Reducer):
         ufunc = UFUNCS[reducer]
         return lambda left, right, out: ufunc(left, right, out=out)
+    return _combiner(reducer, combination(reducer))
 
+
+def combination(reducer: CustomReducer) -> Expression:
+    """Return what two values are combined into: the body, or the other value if one is the identity.
+
+    The body may make something else of two identities, as `maximum(a, b) + log1p(exp(-abs(a - b)))` does of
+    `-inf`. Threads of a card that have no terms combine them.
+    """
+    left, right, identity = Variable(reducer.left), Variable(reducer.right), Number(reducer.identity)
+    unless_right = Call("where", (Binary("==", right, identity), left, reducer.body))
+    return Call("where", (Binary("==", left, identity), right, unless_right))
+
+
+def _combiner(reducer: CustomReducer, body: Expression) -> Combine:
     def combine(left: Array, right: Array, out: Array) -> None:
         with np.errstate(all="ignore"):
-            out[...] = _value(reducer.body, {reducer.left: left, reducer.right: right}, out.dtype)
+            out[...] = _value(body, {reducer.left: left, reducer.right: right}, out.dtype)
 
     return combine
 
@@ -87,7 +101,7 @@ def check_promise(reducer: CustomReducer) -> list[Diagnostic]:
         message = f"the reducer '{reducer.name}' does not use '{unused[0]}'"
         hint = f"combine {reducer.left} and {reducer.right}"
         return [Diagnostic(message, reducer.body.span, hint)]
-    broken = islice(_broken(combiner(reducer), reducer), 1)
+    broken = islice(_broken(_combiner(reducer, reducer.body), reducer), 1)
     return [
         Diagnostic(f"the reducer '{reducer.name}' is {message}", reducer.body.span, hint)
         for message, hint in broken

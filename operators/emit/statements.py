@@ -15,6 +15,7 @@ from typing import assert_never
 from ...errors import OperatorError
 from ...tdl import ast
 from ...tdl.printer import format_expression
+from ...tdl.reducers import combination
 from ...tdl.traverse import reads_elements, walk
 from .functions import spelling
 from .indices import index_text
@@ -303,7 +304,7 @@ def reducer_text(parameters: ParameterStruct, reducer: ast.CustomReducer) -> str
     sides = {
         name: CppValue(parameters.variable(name), CppType.REAL) for name in (reducer.left, reducer.right)
     }
-    result = Body(parameters, (), given=sides).value(reducer.body)
+    result = Body(parameters, (), given=sides).value(combination(reducer))
     head = ", ".join(f"real {value.text}" for value in sides.values())
     lines = [
         f"struct {reducer_name(reducer)} {{",

@@ -42,6 +42,17 @@ def test_nothing_gives_the_identity_and_one_term_itself() -> None:
     np.testing.assert_array_equal(folded("a + b, 0", np.full((1, 1), 3.0)), [3])
 
 
+def test_two_identities_are_the_identity_whatever_the_body_makes_of_them() -> None:
+    text = "maximum(a, b) + log1p(exp(-abs(a - b))), -inf"
+    x = np.array([[-np.inf, -np.inf, 1.0], [-np.inf, -np.inf, -np.inf], [0.0, -np.inf, 0.0]])
+    expected = [1.0, -np.inf, np.log(2)]
+    np.testing.assert_allclose(folded(text, x), expected)
+    combine, total = tdl.combiner(reducer(text)), x[:, 0].copy()
+    for column in x.T[1:]:
+        combine(total, column, total)
+    np.testing.assert_allclose(total, expected)
+
+
 def test_integers_stay_exact() -> None:
     x = np.array([[2**61, 2**61 + 1, 1]])
     assert folded("a + b, 0", x).tolist() == [2**62 + 2]

@@ -15,6 +15,7 @@ import numpy as np
 
 from ....tdl import ast
 from ....tdl.printer import format_expression
+from ....tdl.reducers import combination
 from ...emit.datatypes import DataType, data_type
 from ...emit.entry_functions import BLOCK_THREADS, instances
 from ...emit.kernel import behind_prelude
@@ -145,7 +146,7 @@ def reduce_unit(reducer: ast.AnyReducer, type: str) -> Unit:
         case ast.Reducer():
             total = "long long" if entry.integer else total
         case ast.CustomReducer():
-            key = repr((reducer.left, reducer.right, format_expression(reducer.body)))
+            key = repr((reducer.left, reducer.right, format_expression(combination(reducer))))
             name += f"_{hashlib.sha256(key.encode()).hexdigest()[:12]}"
             declarations = (f"using real = {total};", reducer_text(parameters, reducer))
     body = f"tofu::reduce<Index, {entry.storage}, {total}, {reducer_name(reducer)}>({INSTANCE});"

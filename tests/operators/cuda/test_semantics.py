@@ -83,6 +83,11 @@ DESCRIPTIONS = {
         "    return lambda i: hypotenuse(lambda j, k: a[i, j, k])",
         {"a": (3, 4, 20)},
     ),
+    "idle_threads_of_a_custom_reducer": (
+        "def f(a):\n    Soft = Reducer(lambda l, r: maximum(l, r) + log1p(exp(-abs(l - r))), -inf)\n"
+        "    return lambda i: Soft(lambda j, k: a[i, j, k])",
+        {"a": (2, 3, 5)},
+    ),
     "huge_factors": (
         "def f(a):\n    return lambda i: i * 5000000000 + a[(i * 4000000000) // 4000000000]",
         {"a": (6,)},
