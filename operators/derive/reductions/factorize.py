@@ -155,8 +155,8 @@ def _divided(quotient: Node, factors: list[Node], divisor: Node) -> list[Node]:
     hosts = [factor for factor in factors if divisor.free <= factor.free and _condition(factor) is None]
     if len(factors) < 2 or not hosts:
         return [quotient]
-    host = min(hosts, key=lambda factor: len(factor.free))
-    return [apply("/", factor, divisor) if factor is host else factor for factor in factors]
+    host = factors.index(min(hosts, key=lambda factor: len(factor.free)))
+    return [*factors[:host], apply("/", factors[host], divisor), *factors[host + 1 :]]
 
 
 def _guarded(condition: Node, factors: list[Node]) -> list[Node]:
