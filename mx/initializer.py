@@ -254,6 +254,11 @@ class Bilinear(Initializer):
     """Weights of a Deconvolution that enlarges images by bilinear interpolation."""
 
     def _init_weight(self, name: str, arr: NDArray) -> None:
+        if len(arr.shape) < 2:
+            raise DataError(
+                f"'{name}' has shape {arr.shape}, but Bilinear needs weights [..., height, width]; "
+                "use Uniform or Normal"
+            )
         factors = []
         for extent in arr.shape[-2:]:
             factor = np.ceil(extent / 2)

@@ -38,7 +38,7 @@ class Metric:
     def values(self, label: Array, output: Array) -> Values:
         """Return the value of each row. Raises DataError if `rows` does not give an array of numbers."""
         values = array_of(self.rows(label, output), f"metric {self.name}", DataError)
-        if values.dtype.kind not in "buif" or values.ndim == 0:
+        if values.dtype.kind not in "buif" or values.ndim == 0 or not values.size:
             raise DataError(
                 f"metric '{self.name}' gave {values.dtype} {values.shape} for an output of shape "
                 f"{output.shape}; its `rows` must return an array with a number for each row"

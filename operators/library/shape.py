@@ -58,7 +58,6 @@ def _concat(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
         start += other[axis]
     extents = [*first[:axis], start, *first[axis + 1 :]]
     total = " + ".join(terms)
-    total = " + ".join(terms)
     return variant(
         f"def Concat({joined(parameters)}):\n    return lambda {sized(variables, extents)}: {total}"
     )

@@ -73,6 +73,8 @@ def test_bilinear_weights_interpolate() -> None:
     )
     row = filled(mx.init.Bilinear(), "up_weight", 1, 1, 6, 6)[0, 0, 2]
     np.testing.assert_allclose(row, [1 / 3, 2 / 3, 1, 2 / 3, 1 / 3, 0], atol=1e-6)
+    with pytest.raises(mx.MXNetError, match=r"'up_weight' has shape \(4,\), but Bilinear needs weights"):
+        filled(mx.init.Bilinear(), "up_weight", 4)
 
 
 def test_a_variable_has_the_last_word() -> None:

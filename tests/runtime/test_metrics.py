@@ -58,7 +58,7 @@ def test_a_metric_of_a_number_of_numpy_is_a_number_of_python() -> None:
     assert (type(tally.add([(LABEL, OUTPUT)])), type(tally.value)) == (float, float)
 
 
-@pytest.mark.parametrize("found", [1.0, None, np.array(["a"] * 4)], ids=repr)
+@pytest.mark.parametrize("found", [1.0, None, np.array(["a"] * 4), np.zeros(0)], ids=repr)
 def test_a_metric_gives_a_number_for_each_row(found: Any) -> None:
     said = r"metric 'own' gave .* for an output of shape \(4, 3\); its `rows` must return an array"
     with pytest.raises(DataError, match=said):
