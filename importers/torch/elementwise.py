@@ -311,13 +311,41 @@ def _added(sign: str) -> Converter:
     return convert
 
 
+NARROWED: Mapping[tuple[Kind, Kind], str] = {
+    ("float", "int"): "trunc({0})",
+    ("float", "bool"): "where({0} != 0, 1, 0)",
+    ("int", "bool"): "where({0} != 0, 1, 0)",
+}
+"""Formulas of casts, by the kinds from and to. Other casts keep the number."""
+
+
+def narrowed(source: Operand, wanted: Kind) -> str:
+    """Return the formula of an operand that is cast: truncated to whole numbers, or to truth values."""
+    kind: Kind = "float"
+    if isinstance(source, TensorValue):
+        kind = source.kind
+    elif isinstance(source, int):
+        kind = "int"
+    return NARROWED.get((kind, wanted), "{0}")
+
+
 def cast(call: AtenCall) -> TensorValue:
-    """Numbers keep the graph's type; a cast truncates to whole numbers or to truth values."""
-    data = call.tensor("self")
-    wanted: Kind = call.result.kind
-    if data.kind == wanted or (data.kind, wanted) in (("bool", "int"), ("bool", "float"), ("int", "float")):
-        return TensorValue(data.symbol, call.result.shape, wanted)
-    return elementwise(call, "trunc({0})" if wanted == "int" else "where({0} != 0, 1, 0)", data)
+    """Return the tensor itself if its numbers stay: they have the graph's type."""
+    data, wanted = call.tensor("self"), call.result.kind
+    body = narrowed(data, wanted)
+    return (
+        TensorValue(data.symbol, call.result.shape, wanted)
+        if body == "{0}"
+        else elementwise(call, body, data)
+    )
+
+
+def copied(call: AtenCall) -> TensorValue:
+    """Return what is copied: cast to the kind of the tensor that it is copied into, and stretched to its
+    shape.
+    """
+    source = call.operand("src")
+    return elementwise(call, narrowed(source, call.result.kind), source)
 
 
 def same(call: AtenCall) -> TensorValue:
@@ -339,6 +367,7 @@ CONVERTERS: Mapping[str, Converter] = {
     **{name: _binary(body) for name, body in BINARY.items()},
     **{name: _bitwise(name) for name in BITWISE},
     **dict.fromkeys(CASTS, cast),
+    "copy": copied,
     **dict.fromkeys(SAME, same),
     "bitwise_not": bitwise_not,
     "add": add,

@@ -19,7 +19,6 @@ from .call import (
     UnsupportedCallError,
     at,
     bound,
-    elementwise,
     literal,
     stretched,
     variables,
@@ -197,11 +196,6 @@ def _masked(call: AtenCall, data: TensorValue, mask: TensorValue) -> TensorValue
     return call.described(tensors, f"lambda {bound(names, data.shape)}: {body}")
 
 
-def copied(call: AtenCall) -> TensorValue:
-    """Return what is copied, stretched to the shape of the tensor that it is copied into."""
-    return elementwise(call, "{0}", call.operand("src"))
-
-
 def embedding_bag(call: AtenCall) -> Sequence[TensorValue | None]:
     """Reduce the rows of a table that each bag names. Bags of equal size read their own places alone."""
     call.only(scale_grad_by_freq=False)
@@ -270,6 +264,5 @@ def _greatest(
 CONVERTERS: Mapping[str, Converter] = {
     **dict.fromkeys(("scatter", "scatter_add", "scatter_reduce"), scatter),
     **dict.fromkeys(("index_put", "_unsafe_index_put"), index_put),
-    "copy": copied,
     **dict.fromkeys(("_embedding_bag", "_embedding_bag_forward_only"), embedding_bag),
 }

@@ -47,6 +47,15 @@ def _assigned(table: Any, rows: Any) -> Any:
     return found
 
 
+def _cast_by_assignments(table: Any, rows: Any) -> Any:
+    whole, truth = torch.zeros(3, 4, dtype=torch.long), torch.zeros(3, 4, dtype=torch.bool)
+    whole[:, :2] = rows * 3
+    whole[1] = 1.7
+    truth[:, 1:3] = rows.floor()
+    truth[:, 3] = whole[:, 0]
+    return whole * table + truth * 2 * table
+
+
 CASES: dict[str, Callable[[Any, Any], Any]] = {
     "scatter": lambda a, b: a.scatter(1, ONCE, b),
     "scatter below": lambda a, b: a.scatter(0, torch.tensor([[2, 0]]), b[:1]),
@@ -68,6 +77,7 @@ CASES: dict[str, Callable[[Any, Any], Any]] = {
     "index_put of two": lambda a, b: a.index_put((ROWS, torch.tensor([-1, 1])), b[0]),
     "index_put adds": lambda a, b: a.index_put((torch.tensor([1, 1]),), a[:2], accumulate=True),
     "assignments": _assigned,
+    "assignments that cast": _cast_by_assignments,
     "embedding_bag sum": lambda a, b: F.embedding_bag(TWICE, a, mode="sum"),
     "embedding_bag mean without padding": lambda a, b: F.embedding_bag(TWICE, a, mode="mean", padding_idx=0),
     "embedding_bag greatest": lambda a, b: F.embedding_bag(TWICE, a, mode="max"),
