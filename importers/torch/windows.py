@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import prod
 
 from ..folded_columns import FoldedAxis, folded, windows_shape
@@ -82,18 +82,17 @@ def _factors(call: AtenCall, space: int) -> list[float | None]:
 
 
 def upsample_nearest(call: AtenCall) -> TensorValue:
-    """Repeat elements; places are computed by PyTorch's rule. They are quotients if they can be, or else
+    """Repeat elements; places are computed by PyTorch. They are quotients if they can be, or else
     constants.
     """
     space = _space_of_image(call)
     data = call.tensor("self" if call.has("self") else "input")
     outer, places = variables(data.rank - space), variables(space, "x")
     factors, indices, tensors = _factors(call, space), [], {"data": data}
-    for x, factor, extent, count in zip(
-        places, factors, data.shape[-space:], call.result.shape[-space:], strict=True
+    for axis, (x, extent, count) in enumerate(
+        zip(places, data.shape[-space:], call.result.shape[-space:], strict=True)
     ):
-        scale = 1 / factor if factor else extent / count
-        found = [min(int(place * scale), extent - 1) for place in range(count)]
+        found = _nearest(call, axis, extent, count, factors)
         up, down = max(count // extent, 1), max(extent // count, 1)
         if found == [place // up for place in range(count)]:
             indices.append(f"{x} // {up}")
@@ -106,6 +105,20 @@ def upsample_nearest(call: AtenCall) -> TensorValue:
             indices.append(f"from_{x}[{x}]")
     binders = ", ".join([*outer, bound(places, call.result.shape[-space:])])
     return call.described(tensors, f"lambda {binders}: {at('data', [*outer, *indices])}")
+
+
+def _nearest(
+    call: AtenCall, axis: int, extent: int, count: int, factors: Sequence[float | None]
+) -> list[int]:
+    """Return the places from which one dimension of space is read: what PyTorch makes of their numbers."""
+    torch = installed()
+    shape, counts = [1] * len(factors), [1] * len(factors)
+    shape[axis], counts[axis] = extent, count
+    resize = getattr(torch.ops.aten, call.target.removeprefix("aten.")).default
+    numbers = torch.arange(float(extent)).reshape(1, 1, *shape)
+    factors = [factor if each == axis else None for each, factor in enumerate(factors)]
+    found: list[int] = resize(numbers, counts, *factors).flatten().int().tolist()
+    return found
 
 
 def _space_of_image(call: AtenCall) -> int:

@@ -64,6 +64,14 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[tuple[int, ...], ...]]] = {
         ((3, 4),),
     ),
     "resized to any extent": (lambda x: F.interpolate(x, scale_factor=1.7), ((1, 2, 5, 7),)),
+    "resized by a factor whose inverse is rounded": (
+        lambda x: F.interpolate(x, scale_factor=2.6),
+        ((1, 1, 21),),
+    ),
+    "resized by a factor to the same extents": (
+        lambda x: F.interpolate(x, scale_factor=1.1) * x,
+        ((1, 2, 5, 7),),
+    ),
     "resized without aliasing": (
         lambda x: F.interpolate(x, size=(3, 3), mode="bicubic", antialias=True),
         ((1, 2, 5, 7),),
