@@ -49,6 +49,7 @@ def _decomposed(program: Any, known: Callable[[str], bool]) -> Any:
     torch = installed()
     require_seen_changes(program)
     _detach_code_without_gradients(program.graph_module)
+    _fill_views_of_diagonals(program.graph_module)
     if any(_changes_in_place(call.target) for call in every_call(program.graph_module)):
         program = program.run_decompositions({})
     table = torch.export.default_decompositions()
@@ -141,6 +142,25 @@ def _detach_code_without_gradients(graph_module: Any) -> None:
     for child in graph_module.children():
         if hasattr(child, "graph"):
             _detach_code_without_gradients(child)
+
+
+def _fill_views_of_diagonals(graph_module: Any) -> None:
+    """Fill the diagonals of matrices by views, which are descriptions, and not by strides in memory."""
+    aten = installed().ops.aten
+    for call in every_call(graph_module):
+        matrix = call.args[0] if call.args else None
+        if call.target is not aten.fill_diagonal_.default or matrix.meta["val"].dim() != 2:
+            continue
+        rows, columns = matrix.meta["val"].shape
+        if call.args[2:] == (True,) and rows > columns:
+            continue
+        with call.graph.inserting_before(call):
+            view = call.graph.call_function(aten.diagonal.default, (matrix,))
+            filled = call.graph.call_function(aten.fill_.Scalar, (view, call.args[1]))
+        view.meta, filled.meta = ({**call.meta, "val": matrix.meta["val"].diagonal()} for _ in range(2))
+        call.replace_all_uses_with(matrix)
+        call.graph.erase_node(call)
+    graph_module.recompile()
 
 
 def every_call(graph_module: Any) -> Iterator[Any]:

@@ -260,6 +260,18 @@ def diagonal(call: AtenCall) -> TensorValue:
     return call.described({"data": data}, f"lambda {binders}: {at('data', names)}")
 
 
+def diagonal_scatter(call: AtenCall) -> TensorValue:
+    """Replace a diagonal by another tensor, whose last dimension goes along it."""
+    data, source = call.tensor("self"), call.tensor("src")
+    first, second = call.axis("dim1", data.rank, 0), call.axis("dim2", data.rank, 1)
+    offset, names = call.get("offset", 0), variables(data.rank)
+    inner = [name for d, name in enumerate(names) if d not in (first, second)]
+    inner.append(f"{names[first]} - {max(-offset, 0)}")
+    body = f"where({names[second]} - {names[first]} == {literal(offset)}, "
+    body += f"pad({at('source', inner)}, 0), {at('data', names)})"
+    return call.described({"data": data, "source": source}, f"lambda {bound(names, data.shape)}: {body}")
+
+
 def slice_scatter(call: AtenCall) -> TensorValue:
     """Replace every `step`-th element of an interval by those of another tensor."""
     data, source = call.tensor("self"), call.tensor("src")
@@ -353,6 +365,7 @@ CONVERTERS: Mapping[str, Converter] = {
     "tril": _triangle("<="),
     "triu": _triangle(">="),
     "diagonal": diagonal,
+    "diagonal_scatter": diagonal_scatter,
     "slice_scatter": slice_scatter,
     "select_scatter": select_scatter,
     "unfold": unfold,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,13 @@ def _cast_by_assignments(table: Any, rows: Any) -> Any:
     return whole * table + truth * 2 * table
 
 
+def _with_other_diagonals(table: Any, rows: Any) -> Any:
+    found = table.clone()
+    found.diagonal(1).copy_(rows[:, 0])
+    found.diagonal(-2).mul_(3)
+    return found * table
+
+
 CASES: dict[str, Callable[[Any, Any], Any]] = {
     "scatter": lambda a, b: a.scatter(1, ONCE, b),
     "scatter below": lambda a, b: a.scatter(0, torch.tensor([[2, 0]]), b[:1]),
@@ -77,6 +85,11 @@ CASES: dict[str, Callable[[Any, Any], Any]] = {
     "index_put of two": lambda a, b: a.index_put((ROWS, torch.tensor([-1, 1])), b[0]),
     "index_put adds": lambda a, b: a.index_put((torch.tensor([1, 1]),), a[:2], accumulate=True),
     "assignments": _assigned,
+    "assignments to diagonals": _with_other_diagonals,
+    "diagonals of a batch": lambda a, b: torch.diagonal_scatter(a.reshape(2, 3, 2), b[:2], 1, 0, 1),
+    "fill_diagonal_": lambda a, b: (
+        (a @ a.T).fill_diagonal_(-inf).softmax(1) @ (a * a).fill_diagonal_(2, True)
+    ),
     "assignments that cast": _cast_by_assignments,
     "embedding_bag sum": lambda a, b: F.embedding_bag(TWICE, a, mode="sum"),
     "embedding_bag mean without padding": lambda a, b: F.embedding_bag(TWICE, a, mode="mean", padding_idx=0),
