@@ -28,9 +28,13 @@ BY_PARTS = frozenset((
     "permute", "transpose", "t", "numpy_T", "movedim", "expand", "expand_as", "repeat", "slice",
     "select", "narrow", "cat", "stack", "flip", "roll", "index", "index_select", "split",
     "split_with_sizes", "chunk", "unbind", "clone", "alias", "contiguous", "detach", "sum", "mean",
-    "neg", "constant_pad_nd", "copy", "slice_scatter", "select_scatter",
+    "neg", "constant_pad_nd", "pad", "copy", "slice_scatter", "select_scatter", "diagonal",
+    "diagonal_scatter", "tril", "triu", "cumsum", "where", "masked_fill", "gather", "unfold",
 ))  # fmt: skip
 """Operators that do the same to real and imaginary parts."""
+
+PROMOTED = frozenset(("self", "other", "src", "tensors", "value"))
+"""Arguments of these operators that become parts of results: real numbers have no imaginary part there."""
 
 
 def of_complex(target: str, converter: Converter | None) -> Converter:
@@ -63,12 +67,16 @@ def _complex(held: TensorValue) -> TensorValue:
     return TensorValue(held.symbol, held.shape[:-1], "complex")
 
 
-def _part(call: AtenCall, value: Any, number: int) -> Any:
-    """Return the real or imaginary parts of complex numbers in an argument, and others as they are."""
+def _part(call: AtenCall, value: Any, number: int, promoted: bool = False) -> Any:
+    """Return the real or imaginary parts of complex numbers in an argument, and others as they are. If it is
+    `promoted`, the imaginary parts of real numbers are zeros.
+    """
     if isinstance(value, tuple | list):
-        return [_part(call, each, number) for each in value]
+        return [_part(call, each, number, promoted) for each in value]
+    if promoted and isinstance(value, complex | float | int):
+        return value.imag if number else value.real
     if not is_complex(value):
-        return value
+        return installed().zeros(value.shape) if promoted and number and value is not None else value
     held = viewed_as_real(call, value)
     return selected(call, held, held.rank - 1, number, "real" if not number else "imag")
 
@@ -84,7 +92,9 @@ def _by_parts(converter: Converter) -> Converter:
     def convert(call: AtenCall) -> Sequence[TensorValue]:
         parts = []
         for number in range(2):
-            arguments = {key: _part(call, value, number) for key, value in call.arguments.items()}
+            arguments = {
+                key: _part(call, value, number, key in PROMOTED) for key, value in call.arguments.items()
+            }
             results = tuple(dataclasses.replace(each, kind="float") for each in call.results)
             found = converter(dataclasses.replace(call, arguments=arguments, results=results))
             parts.append([found] if isinstance(found, TensorValue) else found)
@@ -197,6 +207,19 @@ def _products(call: AtenCall) -> TensorValue:
     return _joined(call, found[0][0], found[1][0] if len(pairs[0]) > 1 else found[0][1])
 
 
+def _reciprocal(call: AtenCall) -> TensorValue:
+    arguments = {"self": 1, "other": call.arguments["self"]}
+    return _arithmetic(_quotient)(dataclasses.replace(call, arguments=arguments))
+
+
+def _exponential(call: AtenCall) -> TensorValue:
+    held = _as_real(call)
+    names = variables(held.rank)
+    real, imaginary = (at("data", [*names[:-1], part]) for part in ("0", "1"))
+    text = f"exp({real}) * where({names[-1]} == 0, cos({imaginary}), sin({imaginary}))"
+    return call.described({"data": held}, f"lambda {bound(names, held.shape)}: {text}", kind="complex")
+
+
 def _conjugate(call: AtenCall) -> TensorValue:
     held = _as_real(call)
     names = variables(held.rank)
@@ -270,7 +293,10 @@ CONVERTERS: Mapping[str, Converter] = {
     "mul": _arithmetic(_product),
     "add": _arithmetic(_total("+")),
     "sub": _arithmetic(_total("-")),
+    "rsub": _arithmetic(lambda a, b: _total("-")(b, a)),
     "div": _arithmetic(_quotient),
+    "reciprocal": _reciprocal,
+    "exp": _exponential,
     **dict.fromkeys(("_conj", "conj", "conj_physical", "_conj_physical"), _conjugate),
     **dict.fromkeys(("mm", "bmm", "matmul"), _products),
     "abs": _size,

@@ -24,6 +24,13 @@ def _assigned(a: Any, b: Any) -> Any:
     return torch.view_as_real(found)
 
 
+def _mixed(a: Any, b: Any) -> Any:
+    found = torch.complex(a, b) * 1
+    found[0] = a[0]
+    joined = torch.cat([found, b, torch.stack([a, found])[0]])
+    return torch.view_as_real(torch.nn.functional.pad(joined, (1, 0), value=2.0))
+
+
 CASES: dict[str, Callable[[Any, Any], Any]] = {
     "product": lambda a, b: (torch.complex(a, b) * torch.complex(b, -a)).real,
     "product with real numbers": lambda a, b: torch.view_as_real(torch.complex(a, b) * a),
@@ -43,6 +50,12 @@ CASES: dict[str, Callable[[Any, Any], Any]] = {
         torch.einsum("bi,oi->bo", torch.complex(a, b), torch.complex(b, a))
     ),
     "assigned": _assigned,
+    "real numbers among complex ones": _mixed,
+    "growth": lambda a, b: torch.view_as_real(torch.exp(1j * a - 0.1 * b.abs())),
+    "inverse": lambda a, b: torch.view_as_real(1 / (3 - torch.complex(a, b))),
+    "chosen": lambda a, b: torch.view_as_real(
+        torch.where(a > 0, torch.complex(a, b), 2j).masked_fill(b > 1, 3).tril().cumsum(1)
+    ),
     "fft": lambda a, b: torch.view_as_real(torch.fft.fft(torch.complex(a, b), dim=0)),
     "fft of two dimensions": lambda a, b: torch.fft.fft2(a * b).real,
     "rfft": lambda a, b: torch.fft.rfft(a * b).abs(),
@@ -98,9 +111,9 @@ def test_complex_inputs_and_functions_are_refused_by_name() -> None:
 
     class Grown(torch.nn.Module):
         def forward(self, x: Any) -> Any:
-            return torch.exp(torch.complex(x, x)).real
+            return torch.sinh(torch.complex(x, x)).real
 
     with pytest.raises(GraphError, match="input 'x' is complex; give its parts"):
         tofu.from_torch(Doubled(), (torch.ones(2, dtype=torch.cfloat),))
-    with pytest.raises(GraphError, match=r"aten\.exp\.default of complex numbers at the module itself"):
+    with pytest.raises(GraphError, match=r"aten\.sinh\.default of complex numbers at the module itself"):
         tofu.from_torch(Grown(), (torch.ones(2),))
