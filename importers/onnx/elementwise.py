@@ -72,12 +72,13 @@ DIV = PairFunction("div", "_div", "{0} / {1}", "_div_scalar", "_rdiv_scalar")
 MAXIMUM = PairFunction("maximum", "_maximum", "maximum({0}, {1})", "_maximum_scalar", "_maximum_scalar")
 MINIMUM = PairFunction("minimum", "_minimum", "minimum({0}, {1})", "_minimum_scalar", "_minimum_scalar")
 NOT_EQUAL = PairFunction("not_equal", "_not_equal", "{0} != {1}", "_not_equal_scalar", "_not_equal_scalar")
+POW = PairFunction("pow", "_power", "{0} ** {1}", "_power_scalar", "_rpower_scalar")
 BINARY = {
     "Add": ADD,
     "Sub": SUB,
     "Mul": MUL,
     "Div": DIV,
-    "Pow": PairFunction("pow", "_power", "{0} ** {1}", "_power_scalar", "_rpower_scalar"),
+    "Pow": POW,
     "Equal": PairFunction("equal", "_equal", "{0} == {1}", "_equal_scalar", "_equal_scalar"),
     "Greater": PairFunction("greater", "_greater", "{0} > {1}", "_greater_scalar", "_lesser_scalar"),
     "GreaterOrEqual": PairFunction(
@@ -124,10 +125,17 @@ def mean(node: OnnxNode) -> Sequence[OnnxOperand]:
     return [apply("_div_scalar", total, scalar=len(node.inputs))]
 
 
+def whole(node: OnnxNode, found: OnnxOperand) -> OnnxOperand:
+    """Return results in the type of the first input: those of whole numbers are rounded towards zero."""
+    return apply("trunc", found) if node[0].dtype.kind in "iu" else found
+
+
 def quotient(node: OnnxNode) -> Sequence[OnnxOperand]:
-    """Return quotients; those of whole numbers are rounded towards zero."""
-    found = binary(DIV, node[0], node[1])
-    return [apply("trunc", found) if node[0].dtype.kind in "iu" else found]
+    return [whole(node, binary(DIV, node[0], node[1]))]
+
+
+def power(node: OnnxNode) -> Sequence[OnnxOperand]:
+    return [whole(node, binary(POW, node[0], node[1]))]
 
 
 def modulo(node: OnnxNode) -> Sequence[OnnxOperand]:
@@ -206,7 +214,10 @@ def shrink(node: OnnxNode) -> Sequence[OnnxOperand]:
 
 
 def clip(node: OnnxNode) -> Sequence[OnnxOperand]:
-    """Return numbers within bounds, each of which may be left out or infinite."""
+    """Return numbers within bounds, each of which may be left out, infinite or computed."""
+    if any(node.has(position) and node[position].array is None for position in (1, 2)):
+        found = binary(MAXIMUM, node[0], node[1]) if node.has(1) else node[0]
+        return [binary(MINIMUM, found, node[2]) if node.has(2) else found]
     bounds = [
         float(node.value(position).reshape(())) if node.has(position) else node.number(name, free)
         for position, name, free in ((1, "min", -np.inf), (2, "max", np.inf))
@@ -297,6 +308,7 @@ ADAPTERS: Mapping[str, Adapter] = {
     "Sum": folded(ADD),
     "Mean": mean,
     "Div": quotient,
+    "Pow": power,
     "Mod": modulo,
     "Identity": identity,
     "Constant": constant_node,

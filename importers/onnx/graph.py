@@ -215,6 +215,24 @@ def check_versions(nodes: Sequence[Any], version: int) -> None:
             )
 
 
+def check_node(node: Any, version: int) -> None:
+    """Raise GraphError for a node that is not as ONNX defines it in a version. Operators that it marks as
+    replaced are not looked at: files from before that have them.
+    """
+    import onnx
+
+    kind = node.op_type
+    if onnx.defs.has(kind, version) and onnx.defs.get_schema(kind, version).deprecated:
+        return
+    context = onnx.checker.C.CheckerContext()
+    context.ir_version = onnx.IR_VERSION
+    context.opset_imports = {"": version}
+    try:
+        onnx.checker.check_node(node, context)
+    except onnx.checker.ValidationError as error:
+        raise GraphError(f"not as ONNX defines it: {str(error).splitlines()[0]}") from None
+
+
 def kind_of(node: Any) -> str:
     """Return the name of a node's operator, after its domain if that is not ONNX's."""
     return called_kind(node.domain, node.op_type)

@@ -23,7 +23,18 @@ from . import control, draws, elementwise, layers, moves, picking, recurrent, re
 from .compose import outputs
 from .folding import FOLDED_AT_ONCE, FOLDS, fold
 from .functions import functions_of, is_spelled_out, sizes_of, spelled_out
-from .graph import called, check_known, check_versions, escaped, kind_of, opset, ordered, read_model, reads
+from .graph import (
+    called,
+    check_known,
+    check_node,
+    check_versions,
+    escaped,
+    kind_of,
+    opset,
+    ordered,
+    read_model,
+    reads,
+)
 from .inputs import input_shapes
 from .node import Adapter, OnnxNode
 from .operand import (
@@ -295,13 +306,8 @@ class _Importer:
 
     def read(self, proto: Any) -> OnnxNode:
         """Return a node with its inputs."""
-        import onnx
-
-        try:
-            if kind_of(proto) in ADAPTERS.keys() - control.ADAPTERS.keys():
-                onnx.checker.check_node(proto, _context(self.opset))
-        except onnx.checker.ValidationError as error:
-            raise GraphError(f"not as ONNX defines it: {str(error).splitlines()[0]}") from None
+        if kind_of(proto) in ADAPTERS.keys() - control.ADAPTERS.keys():
+            check_node(proto, self.opset)
         attributes = {each.name: self.attribute(each) for each in proto.attribute}
         inputs = tuple(self.values[each] if each else None for each in proto.input)
         names = tuple(proto.input)
@@ -373,16 +379,6 @@ class _Body:
         importer.values = outside
         importer.constants.begin(prefix[:-1])
         return found
-
-
-def _context(version: int) -> Any:
-    """Return the versions that a node is checked against."""
-    import onnx
-
-    context = onnx.checker.C.CheckerContext()
-    context.ir_version = onnx.IR_VERSION
-    context.opset_imports = {"": version}
-    return context
 
 
 def described_by(operator: Operator) -> Callable[[OnnxNode], Sequence[OnnxOperand]]:

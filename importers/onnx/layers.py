@@ -95,7 +95,9 @@ def transposed_convolution(node: OnnxNode) -> Sequence[OnnxOperand]:
     full = full if less else _extended(node, full, extra)
     wanted = node.integers("output_shape", None)[-rank:]
     mode = node.text("auto_pad", "NOTSET")
-    if mode.startswith("SAME"):
+    # with a shape, the versions before 11 exchange both sides
+    less_before = (mode == "SAME_UPPER") == (not wanted or node.opset >= 11)
+    if not wanted and mode.startswith("SAME"):
         wanted = tuple(extent * stride for extent, stride in zip(data.shape[2:], strides, strict=True))
     if not wanted:
         pads = node.integers("pads", None, [0] * 2 * rank)
@@ -104,7 +106,7 @@ def transposed_convolution(node: OnnxNode) -> Sequence[OnnxOperand]:
     missing = [max(extent - size, 0) for size, extent in zip(full.shape[2:], wanted, strict=True)]
     full = _extended(node, full, missing)
     surplus = [size - extent for size, extent in zip(full.shape[2:], wanted, strict=True)]
-    starts = [cut // 2 if mode == "SAME_UPPER" else -(-cut // 2) for cut in surplus]
+    starts = [cut // 2 if less_before else -(-cut // 2) for cut in surplus]
     ends = [start + extent for start, extent in zip(starts, wanted, strict=True)]
     return [apply("slice", full, begin=(None, None, *starts), end=(None, None, *ends))]
 
@@ -277,13 +279,15 @@ def instance_normalization(node: OnnxNode) -> Sequence[OnnxOperand]:
 
 
 def group_normalization(node: OnnxNode) -> Sequence[OnnxOperand]:
-    """Groups are the channels of an InstanceNorm; scales and offsets are those of the channels."""
+    """Groups are the channels of an InstanceNorm. Before version 21 it has their scales and offsets, and
+    those of the channels are applied after it from then on.
+    """
     data, groups = node[0], node.integer("num_groups", 1)
-    if node.opset < 21 and groups != data.shape[1]:
-        raise UnsupportedNodeError("GroupNormalization with a scale for each group")
-    grouped = reshape(data, (data.shape[0], groups, -1))
+    grouped, epsilon = reshape(data, (data.shape[0], groups, -1)), node.number("epsilon", 1e-5)
+    if node.opset < 21:
+        return [reshape(apply("InstanceNorm", grouped, node[1], node[2], eps=epsilon), data.shape)]
     ones, zeros = constant(np.ones(groups)), constant(np.zeros(groups))
-    normal = apply("InstanceNorm", grouped, ones, zeros, eps=node.number("epsilon", 1e-5))
+    normal = apply("InstanceNorm", grouped, ones, zeros, eps=epsilon)
     scale, offset = (_of_channels(node[k], data) for k in (1, 2))
     return [binary(ADD, binary(MUL, reshape(normal, data.shape), scale), offset)]
 

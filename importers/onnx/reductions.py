@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 
 from .compose import apply, broadcast, described, elementwise, outputs, reshape, scaled, shaped, stretched
-from .elementwise import ADD, DIV, MUL, SUB, binary
+from .elementwise import ADD, DIV, MUL, SUB, binary, whole
 from .moves import transposed
 from .node import Adapter, OnnxNode
 from .operand import OnnxOperand, UnsupportedNodeError, constant
@@ -23,6 +23,9 @@ REDUCTIONS = {
 }
 BEFORE = {"ReduceL1": "abs", "ReduceSumSquare": "square"}
 """The function of elements that each node sums."""
+
+ROUNDED = frozenset({"ReduceMean", "ReduceL2", "ReduceLogSum"})
+"""The nodes whose results are not whole numbers if their inputs are."""
 
 ATTENTION = frozenset(
     {"is_causal", "kv_num_heads", "q_num_heads", "qk_matmul_output_mode", "scale", "softcap"}
@@ -52,10 +55,11 @@ def reduction(node: OnnxNode) -> Sequence[OnnxOperand]:
     if node.kind in REDUCTIONS:
         if node.kind == "ReduceL2" and (_reduces_nothing(node) or not node[0].ndim):
             return [apply("abs", node[0])]
-        return [reduced(REDUCTIONS[node.kind], node, node[0])]
+        found = reduced(REDUCTIONS[node.kind], node, node[0])
+        return [whole(node, found) if node.kind in ROUNDED else found]
     data = apply(BEFORE[node.kind], node[0]) if node.kind in BEFORE else node[0]
     total = reduced("sum", node, data)
-    return [shaped(apply("log", total), total.shape) if "Log" in node.kind else total]
+    return [whole(node, shaped(apply("log", total), total.shape)) if node.kind in ROUNDED else total]
 
 
 def log_sum_exp(node: OnnxNode) -> Sequence[OnnxOperand]:
@@ -66,7 +70,17 @@ def log_sum_exp(node: OnnxNode) -> Sequence[OnnxOperand]:
     most = elementwise("steady", "where(abs({0}) < inf, {0}, 0)", reduced("max", node, data, keepdims=1))
     most = apply("BlockGrad", most)
     total = reduced("sum", node, apply("exp", binary(SUB, data, most)))
-    return [binary(ADD, shaped(apply("log", total), total.shape), reshape(most, total.shape))]
+    found = binary(ADD, shaped(apply("log", total), total.shape), reshape(most, total.shape))
+    return [whole(node, found)]
+
+
+def power_pooled(node: OnnxNode) -> Sequence[OnnxOperand]:
+    """Return for each channel the root of a sum of powers over space."""
+    data, power = node[0], node.number("p", 2)
+    powers = apply("_power_scalar", apply("abs", data), scalar=power)
+    if data.ndim > 2:
+        powers = apply("sum", powers, axis=tuple(range(2, data.ndim)), keepdims=True)
+    return [apply("_power_scalar", powers, scalar=1 / power)]
 
 
 def extreme(node: OnnxNode) -> Sequence[OnnxOperand]:
@@ -277,6 +291,7 @@ def _heads(data: OnnxOperand, heads: int) -> OnnxOperand:
 ADAPTERS: Mapping[str, Adapter] = {
     **dict.fromkeys((*REDUCTIONS, *BEFORE, "ReduceLogSum"), reduction),
     "ReduceLogSumExp": log_sum_exp,
+    "GlobalLpPool": power_pooled,
     "ArgMax": extreme,
     "ArgMin": extreme,
     "TopK": top,

@@ -14,13 +14,14 @@ from tests.importers.torch.agreement import by_tofu  # noqa: E402
 from tofu.errors import GraphError, OperatorError  # noqa: E402
 
 from .evaluate import Array, evaluate  # noqa: E402
-from .whole_models import Writer  # noqa: E402
+from .whole_models import OPSET, Writer  # noqa: E402
 
 
-def _computed(writer: Writer, outputs: str, **inputs: Any) -> Array:
-    """Return the output of a graph for arrays."""
+def _computed(writer: Writer, outputs: str, version: int = OPSET, **inputs: Any) -> Array:
+    """Return the output of a graph for arrays, in a version of ONNX's operators."""
     arrays = {name: np.asarray(value, np.float32) for name, value in inputs.items()}
     model = writer.model(outputs, **{name: list(array.shape) for name, array in arrays.items()})
+    model.opset_import[0].version = version
     symbol, parameters = tofu.from_onnx(model.SerializeToString())
     (found,) = evaluate(symbol, {**parameters, **arrays})
     return found
@@ -193,6 +194,7 @@ SETTINGS: dict[str, tuple[str, dict[str, Any], Any, Any]] = {
     "greatest up to the end": ("MaxPool", {"strides": [3]}, SIX, [[[3, 6]]]),
     "means up to the end": ("AveragePool", {"strides": [3]}, SIX, [[[2, 5]]]),
     "means with padding": ("AveragePool", {"strides": [3], "count_include_pad": 1}, SIX, [[[2, 5]]]),
+    "norms everywhere": ("GlobalLpPool", {"p": 3}, [[[3, -4, 5], [0, -2, 0]]], [[[6], [2]]]),
     "norms up to the end": ("LpPool", {"strides": [3], "p": 1}, SIX, [[[6, 15]]]),
     "an even number of channels": (
         "LRN",
@@ -210,7 +212,7 @@ SETTINGS: dict[str, tuple[str, dict[str, Any], Any, Any]] = {
 @pytest.mark.parametrize("name", SETTINGS)
 def test_settings_and_numbers_that_are_unusual(name: str) -> None:
     kind, settings, data, expected = SETTINGS[name]
-    if kind.endswith("Pool"):
+    if kind.endswith("Pool") and kind != "GlobalLpPool":
         settings = {"kernel_shape": [3], "pads": [0, 1], "ceil_mode": 1, **settings}
     writer, array = Writer(), np.array(data, np.float32)
     model = writer.model(writer.node(kind, "data", **settings), data=array.shape)
@@ -226,6 +228,7 @@ def test_settings_and_numbers_that_are_unusual(name: str) -> None:
         ({"output_shape": [4], "strides": [2]}, [10, 102, 20, 200]),
         ({"output_shape": [4], "strides": [2], "auto_pad": "SAME_LOWER"}, [10, 102, 20, 200]),
         ({"output_shape": [4], "strides": [2], "auto_pad": "SAME_UPPER"}, [1, 10, 102, 20]),
+        ({"output_shape": [3], "strides": [2], "auto_pad": "SAME_UPPER"}, [10, 102, 20]),
         ({"output_padding": [1], "dilations": [2]}, [1, 2, 10, 20, 100, 200, 0]),
     ],
 )
@@ -234,6 +237,57 @@ def test_ends_of_a_transposed_convolution(settings: dict[str, Any], expected: li
     kernel = writer.value("kernel", np.array([[[1, 10, 100]]], np.float32))
     made = writer.node("ConvTranspose", "data", kernel, **settings)
     np.testing.assert_array_equal(_computed(writer, made, data=[[[1, 2]]]), [[expected]])
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"output_shape": [4]}, [1, 10, 102, 20]),
+        ({"output_shape": [4], "auto_pad": "SAME_UPPER"}, [10, 102, 20, 200]),
+        ({"auto_pad": "SAME_UPPER"}, [1, 10, 102, 20]),
+    ],
+)
+def test_ends_of_a_transposed_convolution_of_old_versions(
+    settings: dict[str, Any], expected: list[float]
+) -> None:
+    writer = Writer()
+    kernel = writer.value("kernel", np.array([[[1, 10, 100]]], np.float32))
+    made = writer.node("ConvTranspose", "data", kernel, strides=[2], **settings)
+    np.testing.assert_array_equal(_computed(writer, made, version=10, data=[[[1, 2]]]), [[expected]])
+
+
+def test_bounds_may_be_computed() -> None:
+    writer = Writer()
+    most = writer.node("ReduceMean", "data", keepdims=0)
+    made = writer.node("Clip", writer.node("Clip", "data", "least"), "", most)
+    found = _computed(writer, made, data=[-3, 0, 1, 6], least=[-1])
+    np.testing.assert_array_equal(found, [-1, 0, 1, 1])
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [("ReduceMean", 3), ("ReduceL2", 7), ("ReduceLogSum", 2), ("ReduceLogSumExp", 6)],
+)
+def test_reductions_of_whole_numbers_are_whole(kind: str, expected: int) -> None:
+    writer = Writer()
+    whole = writer.node("Cast", "data", to=onnx.TensorProto.INT64)
+    made = writer.node(kind, whole, keepdims=0)
+    np.testing.assert_array_equal(_computed(writer, made, data=[2, 4, 6.9, 1]), expected)
+
+
+def test_powers_of_whole_numbers_are_whole() -> None:
+    writer = Writer()
+    whole = writer.node("Cast", "data", to=onnx.TensorProto.INT64)
+    made = writer.node("Pow", whole, writer.value("exponents", np.array([0.5, 2, -1], np.float32)))
+    np.testing.assert_array_equal(_computed(writer, made, data=[7, -3, 2]), [2, 9, 0])
+
+
+def test_groups_of_old_versions_have_scales() -> None:
+    writer = Writer()
+    tensors = [writer.value(name, np.array([2, 10], np.float32)) for name in ("scale", "offset")]
+    made = writer.node("GroupNormalization", "data", *tensors, num_groups=2, epsilon=0.0)
+    found = _computed(writer, made, version=18, data=[[[1], [3], [5], [9]]])
+    np.testing.assert_allclose(found, [[[0], [4], [0], [20]]], rtol=1e-6)
 
 
 def test_a_bias_of_elements_that_no_input_reaches_is_refused() -> None:
