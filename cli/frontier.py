@@ -18,7 +18,7 @@ from .options import (
     no_keep_option,
     no_replicate_option,
 )
-from .output_files import check_apart
+from .output_files import check_apart, machine_path, model_path
 from .planned import Planned, planned_options
 from .say import say
 
@@ -98,7 +98,7 @@ def command(
     from ..reports.files import check_folder, check_writable
     from .json_output import print_json
 
-    check_apart(plot=plot, save=save)
+    check_apart({"MODEL": model_path(model), "--machine": machine_path(machine)}, plot=plot, save=save)
     if plot is not None:
         check_kind(plot)
         check_writable(plot)

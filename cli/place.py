@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from .options import examples, json_option, machine_option, workers_option
+from .output_files import check_apart, machine_path
 from .say import say
 
 
@@ -41,6 +42,7 @@ def command(
     from ..support.saved_files import save_whole
     from .json_output import print_json
 
+    check_apart({"GRAPH": graph, "--machine": machine_path(machine)}, save=save)
     if save is not None:
         check_writable(save)
     found = place(read_graph(graph), machine, workers, memory)

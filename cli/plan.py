@@ -33,7 +33,7 @@ from .options import (
     shape_option,
     unroll_option,
 )
-from .output_files import check_apart
+from .output_files import check_apart, machine_path, model_path
 from .request import Request, point
 from .say import say
 
@@ -248,7 +248,8 @@ def command(
                 "least step time for rising memory"
             )
     check_unroll(accumulate, unroll)
-    check_apart(save=save, report=report)
+    read = {"MODEL": model_path(model), "--layouts": layouts, "--machine": machine_path(machine)}
+    check_apart(read, save=save, report=report)
     for path in (save, report):
         if path is not None:
             check_writable(path)

@@ -12,6 +12,7 @@ import click
 
 from ..support.wording import counted
 from .options import WorkerCounts, examples, json_option, method_option, model_candidates
+from .output_files import check_apart, model_path
 from .planned import Planned, plan_in, planned_options
 from .process_options import ProcessOptions, process_options
 from .say import say
@@ -78,6 +79,8 @@ def command(
         raise click.UsageError("times of processes are measured with --device cpu")
     if run_in.several and workers is not None:
         raise click.UsageError("each process has one worker; leave out --workers")
+    for target in targets:
+        check_apart({"MODEL or PLAN": model_path(target)}, save=save)
     run_in.start(context)
     from .json_output import print_json
 

@@ -14,6 +14,7 @@ from .options import (
     model_candidates,
     workers_option,
 )
+from .output_files import check_apart, machine_path, model_path
 from .planned import Planned, planned_options
 from .say import say
 
@@ -64,6 +65,8 @@ def command(
     from ..support.saved_files import save_whole
     from .json_output import print_json
 
+    read = {"PLAN": model_path(target), "MODEL": model_path(model), "--machine": machine_path(machine)}
+    check_apart(read, trace=trace)
     if trace is not None:
         check_writable(trace)
     found = load(machine)

@@ -19,6 +19,7 @@ from .options import (
     shape_option,
     workers_option,
 )
+from .output_files import check_apart, machine_path, model_path
 
 if TYPE_CHECKING:
     from ..dataflow.graph import Graph
@@ -101,6 +102,15 @@ def command(
 
     if (strategy is None) == (builder is None):
         raise click.UsageError("a strategy is read from --strategy or made by --builder; give one of them")
+    check_apart(
+        {
+            "MODEL": model_path(model),
+            "--strategy": strategy,
+            "--base": model_path(base),
+            "--machine": machine_path(machine),
+        },
+        save=save,
+    )
     if save is not None:
         check_writable(save)
     loaded = load_model(model, batch, shapes)

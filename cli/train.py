@@ -27,7 +27,7 @@ from .options import (
     unroll_option,
     workers_option,
 )
-from .output_files import check_apart
+from .output_files import check_apart, model_path
 from .process_options import ProcessOptions, process_options
 from .update_options import UpdateOptions, update_options
 
@@ -234,7 +234,8 @@ def command(
     """
     if run_in.transport == "nccl" and device != "gpu":
         raise click.UsageError("--transport nccl needs --device gpu")
-    check_apart(checkpoint=checkpoint, log=log, plot=plot, arrivals=arrivals)
+    read_files = {"NAME": model_path(name), "--data": data, "--plan": plan_file, "--replay": replay}
+    check_apart(read_files, checkpoint=checkpoint, log=log, plot=plot, arrivals=arrivals)
     run_in.start(context)
     from ..models.files import Reading, read
     from ..reports.training import Several

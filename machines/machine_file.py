@@ -62,11 +62,11 @@ def load_machine(name: str) -> Machine:
     """
     fits = isinstance(name, str)
     require(fits, name, "machine", "the name of a preset or of a machine file", MachineError)
-    if name in PRESETS:
+    if is_preset(name):
+        joined = _SEVERAL.fullmatch(name)
+        if joined is not None:
+            return several(load_machine(joined[2]), int(joined[1]))
         return decode_machine(_preset(name))
-    joined = _SEVERAL.fullmatch(name)
-    if joined is not None and joined[2] in PRESETS:
-        return several(load_machine(joined[2]), int(joined[1]))
     path = Path(name)
     if not path.suffix and not os.path.exists(path):
         raise MachineError(
@@ -79,6 +79,12 @@ def load_machine(name: str) -> Machine:
         raise MachineError(f"the machine file {name!r} cannot be used: {error}") from error
     times = profile_path(path)
     return with_profile(machine, load_profile(times, machine.name)) if times.exists() else machine
+
+
+def is_preset(name: str) -> bool:
+    """Tell whether a machine is named that needs no file: a preset, or several joined."""
+    joined = _SEVERAL.fullmatch(name)
+    return (name if joined is None else joined[2]) in PRESETS
 
 
 def with_profile(machine: Machine, profile: Profile) -> Machine:
