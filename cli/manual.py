@@ -74,7 +74,7 @@ def _row(option: click.Option, context: click.Context) -> str:
     flags = ", ".join(f"`{flag}`" for flag in option.opts)
     metavar = option.make_metavar(context)
     value = "" if option.is_flag else f" {SHORT.get(metavar, metavar)}"
-    default = f"`{option.default}`" if option.show_default else ""
+    default = f"`{option.default}`" if option.show_default and option.default is not None else ""
     cells = (f"{flags}{value}", option.help or "", default)
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 

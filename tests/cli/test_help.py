@@ -108,6 +108,7 @@ def test_the_page_has_every_command_and_exit_status() -> None:
         assert f"\n## tofu {name}\n" in text
     for status in STATUSES:
         assert f"\n| {status} | " in text
+    assert "`None`" not in text
 
 
 def test_the_list_of_commands_says_what_each_does(tofu: Tofu) -> None:
