@@ -22,6 +22,8 @@ def command(as_json: bool, sizes: bool, as_markdown: bool) -> None:
 
     A name without sizes, such as gpt, stands for the first of its family in this list.
     """
+    if as_markdown and as_json:
+        raise click.UsageError("--json and --markdown print different things; choose one of them")
     if as_markdown:
         from ..reports import models as report
 

@@ -17,6 +17,8 @@ def command(as_json: bool, as_markdown: bool) -> None:
     """List the operators of the library with their attributes, and compare their number with the paper's."""
     from ..reports import operators as report
 
+    if as_markdown and as_json:
+        raise click.UsageError("--json and --markdown print different things; choose one of them")
     facts = report.operator_facts()
     if as_markdown:
         click.echo(report.markdown(facts), nl=False)

@@ -111,6 +111,13 @@ def test_the_page_has_every_command_and_exit_status() -> None:
     assert "`None`" not in text
 
 
+@pytest.mark.parametrize("name", ["models", "operators"])
+def test_a_page_is_not_json(tofu: Tofu, name: str) -> None:
+    result = tofu(name, "--json", "--markdown")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "--json and --markdown print different things" in result.stderr
+
+
 def test_the_list_of_commands_says_what_each_does(tofu: Tofu) -> None:
     output = tofu("--help").output
     for name, does in COMMANDS.items():
