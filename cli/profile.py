@@ -18,6 +18,8 @@ from .process_options import ProcessOptions, process_options
 from .say import say
 
 if TYPE_CHECKING:
+    from ..dataflow.graph import Graph
+    from ..partitioner import Plan
     from ..programs.program import PartitionedGraph
     from ..runtime.profiling import Added, Profiler
 
@@ -82,11 +84,14 @@ def command(
     for target in targets:
         check_apart({"MODEL or PLAN": model_path(target)}, save=save)
     run_in.start(context)
+    from ..partitioner.methods.method import find_method
     from .json_output import print_json
 
+    find_method(method)
+    read = [_read(target, given) for target in targets]
     with _measuring(run_in, save, device) as measuring:
         rows = []
-        for target, program in _programs(targets, workers or measuring.workers, method, given):
+        for target, program in _programs(read, workers or measuring.workers, method):
             added = measuring.add(program)
             row = {"model": program.graph.name, "workers": program.workers}
             rows.append({**row, "measured": added.measured, "known": added.known})
@@ -138,15 +143,19 @@ def _measuring(run_in: ProcessOptions, save: Path, device: str) -> Iterator[_Mea
         yield _Measuring(found.add, (processes.workers,), found.first)
 
 
+def _read(target: str, given: Planned) -> tuple[str, Graph, Plan | None]:
+    """Return what is measured, its graph, and its plan if it is a plan file. Raises TofuError."""
+    plan = plan_in(target)
+    return target, given.graph_of(target) if plan is None else given.graph(plan, None), plan
+
+
 def _programs(
-    targets: Sequence[str], counts: Sequence[int], method: str, given: Planned
+    read: Sequence[tuple[str, Graph, Plan | None]], counts: Sequence[int], method: str
 ) -> Iterator[tuple[str, PartitionedGraph]]:
     """Yield the programs of models over several numbers of workers, and those of plans over their own."""
     from ..api import partition
     from ..partitioner import lower
 
-    for target in targets:
-        plan = plan_in(target)
+    for target, graph, plan in read:
         for count in counts if plan is None else (plan.workers,):
-            graph = given.graph_of(target) if plan is None else given.graph(plan, None)
             yield target, lower(graph, plan or partition(graph, count, method))

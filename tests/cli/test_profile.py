@@ -66,7 +66,7 @@ def test_doctor_saves_the_processor(tofu: Tofu, path: Path) -> None:
 
 
 def test_mistakes_end_in_a_message(tofu: Tofu, path: Path, tmp_path: Path) -> None:
-    elsewhere = tmp_path / "elsewhere.yaml"
+    elsewhere, unwritten = tmp_path / "elsewhere.yaml", tmp_path / "unwritten.yaml"
     elsewhere.write_text(
         "{machine: other, kind: k80, levels: [{name: gpu, bandwidth: 9 GB/s}], devices: [a]}"
     )
@@ -77,10 +77,13 @@ def test_mistakes_end_in_a_message(tofu: Tofu, path: Path, tmp_path: Path) -> No
         ((*SMALL, "--save", str(tmp_path / "no" / "here.yaml")), "there is no folder"),
         ((*SMALL, "--save", str(tmp_path)), "it is a folder"),
         ((*SMALL, "--save", str(elsewhere)), f"describes 'other', but this machine is '{machine_name()}'"),
-        (("mlq", "--save", str(path)), "did you mean 'mlp'"),
-        (("mlp", "--workers", "0", "--save", str(path)), "--workers"),
-        (("missing.json", "--save", str(path)), "missing.json"),
+        (("mlq", "--save", str(unwritten)), "did you mean 'mlp'"),
+        (("mlp", "mlq", "--save", str(unwritten)), "did you mean 'mlp'"),
+        (("mlp", "--method", "exat", "--save", str(unwritten)), "did you mean 'exact'"),
+        (("mlp", "--workers", "0", "--save", str(unwritten)), "--workers"),
+        (("missing.json", "--save", str(unwritten)), "missing.json"),
     ):
         result = tofu("profile", *arguments)
         assert result.exit_code == 2, (arguments, result.output)
         assert says in " ".join(result.output.split()), result.output
+    assert not unwritten.exists()
