@@ -56,6 +56,8 @@ def command(
     found = Plan.load(plan)
     if model is None and needs_model(found) and name not in {*found.layouts, *found.strategies}:
         name, model = None, name
+    if name is None and what is not None:
+        raise click.UsageError("--as is for a name; give TENSOR or OPERATOR after PLAN, or leave it out")
     graph = given.graph(found, model)
     if name is None:
         found_layers = layers(graph, found)

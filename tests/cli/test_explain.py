@@ -83,6 +83,7 @@ def test_mistakes_end_in_one_message(tofu: Tofu, plan: str, tmp_path: Path) -> N
         (("explain", str(nameless), "fc1_weight"), "name MODEL"),
         (("verify", str(code)), "not run because a file says so"),
         (("explain", plan, "fc1_weight", "--batch", "8"), "fingerprint"),
+        (("explain", plan, "--as", "tensor"), "--as is for a name"),
         (("diff", plan, "missing.json"), "missing.json"),
     ):
         result = tofu(*arguments)
