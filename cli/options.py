@@ -261,7 +261,7 @@ class ShapeOption(click.ParamType[tuple[str, Shape]]):
     ) -> tuple[str, Shape]:
         tensor, equals, text = str(value).partition("=")
         try:
-            shape = tuple(int(part) for part in text.strip("()").split(",") if part.strip())
+            shape = tuple(map(int, text.strip("()").removesuffix(",").split(",")))
         except ValueError:
             shape = ()
         if not (tensor and equals and shape):

@@ -105,6 +105,7 @@ def test_narrow_terminals_show_whole_regions() -> None:
         (["dot", "--shape", "lhs=4,6", "--shape", "lhs=4,7"], "'lhs' is given twice"),
         (["dot", "--set", "transpose_a=1", "--set", "transpose_a=0"], "'transpose_a' is given twice"),
         (["dot", "--shape", "lhs=4,x"], "such as data=4,3,12"),
+        (["dot", "--shape", "lhs=4,,6"], "such as data=4,3,12"),
         (["Activation", "--shape", "data=4", "--set", "act_typ=relu"], "did you mean"),
         (["Activation", "--shape", "data=4", "--set", "act_type"], "such as kernel=3,3"),
         (["missing.tdl"], "missing.tdl cannot be read"),
