@@ -73,7 +73,7 @@ def of_file(error: OSError) -> Mistake:
 def replace_what_cannot_be_encoded() -> None:
     """Let a question mark stand for each character that the encoding of an output lacks."""
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper) and stream.errors == "strict":
+        if isinstance(stream, TextIOWrapper) and stream.errors in ("strict", "surrogateescape"):
             stream.reconfigure(errors="replace")
 
 

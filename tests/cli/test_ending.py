@@ -53,11 +53,12 @@ def test_what_the_encoding_of_the_output_lacks_is_replaced() -> None:
             check=True,
             encoding="utf-8",
         ).stdout
-        for encoding in ("utf-8", "ascii")
+        for encoding in ("utf-8", "ascii", "ascii:surrogateescape")
     ]
     assert "█" in texts[0]
     assert texts[1].isascii()
     assert "?" in texts[1]
+    assert texts[2] == texts[1]
 
 
 @pytest.mark.parametrize("command", [("models",), ("models", "--json")])
