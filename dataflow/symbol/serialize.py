@@ -104,8 +104,10 @@ def read_json(text: str) -> tuple[Entry, ...]:
     """Read the outputs that `to_json` wrote, or MXNet. Raises GraphError, OperatorError."""
     try:
         graph = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise GraphError(f"this is not a graph file: {error or 'nested too deeply'}") from None
+    except RecursionError:
+        raise GraphError("this is not a graph file: it is nested too deeply") from None
+    except ValueError as error:
+        raise GraphError(f"this is not a graph file: {error}") from None
     if not isinstance(graph, dict) or not isinstance(graph.get("nodes"), list):
         raise GraphError('this is not a graph file: an object with a list "nodes" is expected')
     nodes: list[Node] = []

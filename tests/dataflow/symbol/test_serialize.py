@@ -128,6 +128,9 @@ def test_a_file_on_disk(tmp_path: Path) -> None:
     path.write_text(path.read_text()[:-40])
     with pytest.raises(GraphError, match="this is not a graph file"):
         sym.load(path)
+    path.write_text("[" * 100_000)
+    with pytest.raises(GraphError, match="this is not a graph file: it is nested too deeply"):
+        sym.load(path)
     with pytest.raises(GraphError, match=r"other\.json cannot be read: No such file"):
         sym.load(tmp_path / "other.json")
     path.write_bytes(b"\xff\xfe\x00")
