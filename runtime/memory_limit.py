@@ -39,7 +39,11 @@ def shortfall(
     workspace_bytes: Sequence[int] = (),
     held_bytes: Sequence[int] = (),
 ) -> str | None:
-    """Return the message for limits that are too low, one for each worker; None if all workers fit."""
+    """Return the message for limits that are too low, one for each worker; None if all workers fit.
+
+    `workspace_bytes` are those of the workers' kernels. If they are left out, the message says that it does
+    not count them.
+    """
     none = (0,) * len(memory.arena_bytes)
     workspaces, held = workspace_bytes or none, held_bytes or none
     needs = [sum(parts) for parts in zip(memory.arena_bytes, workspaces, held, strict=True)]
@@ -47,7 +51,10 @@ def shortfall(
     if needs[worker] <= limits_bytes[worker]:
         return None
     parts = [f"{memory.arena_bytes[worker]:,} for tensors"]
-    parts += [f"{workspaces[worker]:,} for the workspace of its kernels"] if workspaces[worker] else []
+    if not workspace_bytes:
+        parts.append("without the workspace of its kernels")
+    elif workspaces[worker]:
+        parts.append(f"{workspaces[worker]:,} for the workspace of its kernels")
     parts += [f"{held[worker]:,} that it holds already"] if held[worker] else []
     holder = "each worker" if len(set(limits_bytes)) == 1 else "that worker"
     largest = ", ".join(f"{t.name} ({t.kind}, {t.nbytes:,})" for t in memory.largest[worker][:NAMED])

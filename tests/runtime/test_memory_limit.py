@@ -67,7 +67,7 @@ def test_training_fits_its_peak_and_nothing_less() -> None:
         assert (with_kernels if limit >= arena else arena) in figures(message)
         assert limit in figures(message)
         assert "fc1_weight" in message
-        assert ("workspace" in message) == (limit >= arena)
+        assert ("without the workspace of its kernels" in message) == (limit < arena)
 
 
 def test_evaluation_beside_training_counts() -> None:
