@@ -20,7 +20,7 @@ from math import prod
 import numpy as np
 
 from ...analyzer.bind.bound import Bound
-from ..layouts.choices import Counts, OperatorChoices, TensorChoices
+from ..layouts.choices import OperatorChoices, TensorChoices
 from ..layouts.forms import Partial
 from ..layouts.step_split import Dimensions, Strategies
 from ..plans.cost import Cost
@@ -80,10 +80,7 @@ def spartan(problem: Problem, workers: int) -> Solution:
     of_tensor: list[list[Link]] = [[] for _ in tensors]
     for link in problem.links:
         of_tensor[link.tensor].append(link)
-    owed = [
-        _by_itself(problem, number, choices) * members
-        for number, (choices, members) in enumerate(zip(operators, problem.members, strict=True))
-    ]
+    owed = [problem.alone(number, choices) for number, choices in enumerate(operators)]
     chosen: dict[int, int] = {}
     choice = [0] * len(tensors)
     for tensor in sorted(range(len(tensors)), key=lambda t: -prod(problem.shapes[t])):
@@ -135,12 +132,6 @@ def _stepwise(
 def _bounded(problem: Problem, plan: Solution) -> Solution:
     bound = min(recursion_bound(problem, plan.factors), plan.cost.value)
     return replace(plan, lower_bound=Cost(bound, plan.cost.unit))
-
-
-def _by_itself(problem: Problem, number: int, choices: OperatorChoices) -> Counts:
-    """Return what each choice of one operation of a class costs by itself."""
-    found = problem.objective.alone(problem, number, choices)
-    return np.zeros(len(choices.sequences), np.int64) if found is None else found
 
 
 def _first(fitting: Dimensions) -> Dimensions:

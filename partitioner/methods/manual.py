@@ -16,7 +16,7 @@ import numpy as np
 
 from ...dataflow.graph import Graph
 from ...errors import PlanError
-from ..layouts.choices import operator_choices, splittable, tensor_choices
+from ..layouts.choices import Counts, OperatorChoices, operator_choices, splittable, tensor_choices
 from ..layouts.forms import Form
 from ..layouts.step_split import Dimensions, Strategies, plain_steps
 from ..plans.compose import by_name
@@ -85,7 +85,7 @@ class _BestStrategies:
         self._problem = problem
         self._plan = plan
         self._cost = problem.objective.table
-        self._known: dict[object, tuple[Strategies, int]] = {}
+        self._known: dict[object, tuple[OperatorChoices, Counts]] = {}
 
     def of(self, number: int, links: Sequence[Link]) -> tuple[Strategies, int]:
         """Return the cheapest strategies of an operation class for the plan's layouts, and their cost."""
@@ -109,6 +109,8 @@ class _BestStrategies:
             for link, (shape, dimensions) in zip(links, layouts, strict=True):
                 tensor = tensor_choices(shape, [dimensions], plan.factors)
                 costs += self._cost(operator, tensor, link.use, link.weight)[:, 0]
-            least = int(costs.argmin())
-            self._known[key] = allowed[least], int(costs[least])
-        return self._known[key]
+            self._known[key] = operator, costs
+        operator, costs = self._known[key]
+        costs = costs + problem.alone(number, operator)
+        least = int(costs.argmin())
+        return operator.sequences[least], int(costs[least])

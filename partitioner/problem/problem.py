@@ -25,6 +25,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import NamedTuple, Protocol
 
+import numpy as np
+
 from ...analyzer.bind.bound import Bound
 from ...analyzer.indices.region import Shape
 from ...dataflow.graph import Graph, Operation
@@ -247,6 +249,11 @@ class Problem:
     def bound(self, first: FirstStep) -> int:
         """Return a lower bound on the cost of every recursive plan; zero if none is wanted."""
         return self.objective.bound(self, first) if self.bounded else 0
+
+    def alone(self, number: int, choices: OperatorChoices) -> Counts:
+        """Return what each choice of all operations of a class costs apart from their tensors."""
+        found = self.objective.alone(self, number, choices)
+        return np.zeros(len(choices.sequences), np.int64) if found is None else found * self.members[number]
 
     def choices(self, factors: tuple[int, ...]) -> Tables:
         """Return the choices of one step after others, by their sizes, each made once."""

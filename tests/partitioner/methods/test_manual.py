@@ -163,3 +163,13 @@ def test_mistakes_are_named(graph):
     ):
         with pytest.raises(PlanError, match=says):
             partition(graph, 4, **arguments)
+
+
+@pytest.mark.parametrize("objective", ["time", "step-time"])
+def test_time_is_counted_as_its_recount_does(objective):
+    graph = tofu.models.get("mlp", batch=16).training_graph()
+    plan = partition(
+        graph, 4, method="manual", layouts={"fc1_weight": 0}, machine="pcie-8", objective=objective
+    )
+    assert set(plan.layouts["fc1_weight"].dimensions) == {0}
+    plan.verify(graph)
