@@ -51,12 +51,13 @@ def sampling_options(command: Command) -> Command:
                 type=IntegerRange(0),
                 default=0,
                 show_default=True,
-                help="Seed of all that is drawn, by the methods that draw: flexflow and anneal.",
+                help="Seed of all that is drawn, by the methods that draw: autodist, flexflow and anneal.",
             ),
             click.option(
                 "--proposals",
                 type=IntegerRange(1),
-                help="The most proposals of each chain; 2,000 if --seconds is left out as well.",
+                help="The most proposals of each chain; 2,000 if --seconds is left out as well. For "
+                "autodist, the number of trials; 40 if left out.",
             ),
             click.option(
                 "--beta",

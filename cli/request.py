@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from ..partitioner import Fitting, SearchSettings
     from ..partitioner.costs.traffic import Traffic
     from ..partitioner.methods.limit import Limit
+    from ..partitioner.methods.method import Method
     from ..partitioner.methods.simulated import Watch
+    from ..partitioner.plans.sampling import Sampling
     from ..programs.program import PartitionedGraph
     from ..simulator.timeline import Timeline
 
@@ -107,7 +109,6 @@ class Request:
         methods that take them.
         """
         from ..partitioner.methods.method import every_method
-        from ..partitioner.plans.sampling import Sampling
 
         given = self.settings
         return {
@@ -115,9 +116,7 @@ class Request:
                 self,
                 settings=replace(
                     given,
-                    sampling=replace(given.sampling, slower=given.sampling.slower if method.lightens else 0.0)
-                    if method.draws
-                    else Sampling(),
+                    sampling=_sampling(given.sampling, method),
                     groups=given.groups if method.takes_groups else None,
                     layouts=given.layouts if method.takes_layouts else None,
                     copy_activations=given.copy_activations and method.copies_activations,
@@ -202,6 +201,16 @@ class Request:
         if found.larger and "memory_limit_bytes_per_worker" not in facts:
             facts["more_memory"] = point(found.larger[0])
         return facts
+
+
+def _sampling(given: Sampling, method: Method) -> Sampling:
+    """Return what a method takes of the seed and the budget."""
+    from ..partitioner.plans.sampling import Sampling
+
+    if not method.draws:
+        return Sampling()
+    taken = given.of_trials() if method.only_trials else given
+    return taken if method.lightens else replace(taken, slower=0.0)
 
 
 def _by_level(crossing: Traffic) -> dict[str, Any]:

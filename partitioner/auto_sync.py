@@ -141,4 +141,14 @@ def autodist_plan(asked: SimulatedSearch) -> Plan:
 
 
 register(Method(NAME, auto_plan, simulates=True, slow=True, page="methods/autodist.md"))
-register(Method("autodist", autodist_plan, simulates=True, draws=True, slow=True, page="methods/autodist.md"))
+register(
+    Method(
+        "autodist",
+        autodist_plan,
+        simulates=True,
+        draws=True,
+        only_trials=True,
+        slow=True,
+        page="methods/autodist.md",
+    )
+)

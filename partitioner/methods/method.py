@@ -45,6 +45,9 @@ class Method:
     draws: bool = False
     """Whether it draws at random, so that it takes a seed and a budget."""
 
+    only_trials: bool = False
+    """Whether it makes a number of trials, so that it takes no temperature and no limit of seconds."""
+
     takes_groups: bool = False
     """Whether it takes the groups of workers on which it places operations."""
 

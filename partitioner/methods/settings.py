@@ -91,6 +91,12 @@ class SearchSettings:
                 f"the method {method.name!r} draws nothing, so it takes no seed, proposals, beta, seconds or "
                 f"slower; leave them out, or choose one of {able}"
             )
+        if method.only_trials and self.sampling != self.sampling.of_trials():
+            able = ", ".join(n for n, each in every_method().items() if each.draws and not each.only_trials)
+            raise PlanError(
+                f"the method {method.name!r} makes a number of trials (--proposals), so it takes no beta and "
+                f"no seconds; leave them out, or choose one of {able}"
+            )
         if self.sampling.slower and not method.lightens:
             able = ", ".join(name for name, each in every_method().items() if each.lightens)
             raise PlanError(

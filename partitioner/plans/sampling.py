@@ -50,6 +50,10 @@ class Sampling:
         if not (_is_finite(self.slower) and self.slower >= 0):
             raise PlanError(f"slower is {repr(self.slower)[:60]}; give a finite number, 0 or larger")
 
+    def of_trials(self) -> Sampling:
+        """Return what a search that makes a number of trials draws by: no temperature, and no seconds."""
+        return Sampling(self.seed, self.proposals, slower=self.slower)
+
     @property
     def most(self) -> int | None:
         """The most proposals of a chain; None for as many as fit into the seconds."""

@@ -94,6 +94,8 @@ def test_seconds_end_the_search_and_are_recorded() -> None:
         ({"machine": MACHINE, "slower": 10**400}, "slower is 1000*; give a finite number, 0 or larger"),
         ({"machine": MACHINE, "objective": "step-time"}, "so nothing else is searched; leave out"),
         ({"method": "refine", "proposals": 5}, "the method 'refine' draws nothing, so it takes no seed"),
+        ({"method": "autodist", "seconds": 5.0}, "'autodist' makes a number of trials .* no seconds"),
+        ({"method": "autodist", "beta": 5.0}, "leave them out, or choose one of flexflow, anneal"),
     ],
 )
 def test_what_cannot_be_asked_for_is_refused(options: dict[str, object], message: str) -> None:
