@@ -198,26 +198,28 @@ def _print(
     workers: int,
     regions: bool,
 ) -> None:
+    from rich.text import Text
+
     from ..reports import strategies
     from ..reports.console import wide_console
 
     console = wide_console()
     given = ", ".join(f"{name}={value}" for name, value in attributes.items())
-    console.print(f"[bold]{operator.name}[/]" + (f" with {given}" if given else ""), soft_wrap=True)
+    console.print(Text.assemble((operator.name, "bold"), f" with {given}" if given else ""), soft_wrap=True)
     for stage in stages:
         console.print()
-        console.print(stage["description"].rstrip(), markup=False, soft_wrap=True)
+        console.print(stage["description"].rstrip(), soft_wrap=True)
         shapes = ", ".join(f"{name} {tuple(shape)}" for name, shape in stage["shapes"].items())
         outputs = ", ".join(str(tuple(shape)) for shape in stage["output_shapes"])
         console.print(f"{shapes} -> {outputs}", soft_wrap=True)
         console.print(
             "extents: " + ", ".join(f"{name} {n}" for name, n in stage["extents"].items()), soft_wrap=True
         )
-        console.print(strategies.work(stage), markup=False, soft_wrap=True)
+        console.print(strategies.work(stage), soft_wrap=True)
         for table in strategies.tables(stage) if regions else ():
             console.print(table)
         for line in strategies.refusals(stage, workers):
-            console.print(line, markup=False, soft_wrap=True)
+            console.print(line, soft_wrap=True)
     if not regions:
         console.print()
         console.print(strategies.overview(stages, workers))

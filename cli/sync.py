@@ -20,6 +20,7 @@ from .options import (
     workers_option,
 )
 from .output_files import check_apart, machine_path, model_path
+from .say import say
 
 if TYPE_CHECKING:
     from ..dataflow.graph import Graph
@@ -140,7 +141,7 @@ def command(
         source = PlanOrigin(model, batch, shapes, optimizer, "float32", 1, 1, False)
         dataclasses.replace(plan, source=source, step_seconds=facts["step_seconds"]).save(save)
         if not as_json:
-            click.echo(f"plan written to {save}")
+            say(f"plan written to {save}")
 
 
 def _strategy(

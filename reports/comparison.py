@@ -46,7 +46,7 @@ def show(model: str, workers: int, entries: Sequence[dict[str, Any]], left_out: 
         if proven["lower_bound_bytes"]:
             console.print(_proven(proven), soft_wrap=True)
     for method, reason in left_out.items():
-        console.print(f"{method} is left out: {reason}", soft_wrap=True, markup=False)
+        console.print(f"{method} is left out: {reason}", soft_wrap=True)
 
 
 def _memory(entry: Mapping[str, Any]) -> str:

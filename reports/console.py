@@ -18,7 +18,8 @@ PLAIN_WIDTH = 160
 class _Console(Console):
     """A console that escapes controls in all texts, which may come from files of others.
 
-    It leaves a closed pipe to the command, whose exit status says so.
+    Brackets and colons in texts are not markup. A text with a style is a `Text`. A closed pipe is left to the
+    command, whose exit status says so.
     """
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
@@ -34,10 +35,10 @@ def wide_console(*, stderr: bool = False) -> Console:
 
     COLUMNS sets another width, NO_COLOR and FORCE_COLOR decide on colours.
     """
-    console = _Console(highlight=False, stderr=stderr)
+    console = _Console(markup=False, emoji=False, highlight=False, stderr=stderr)
     if on_terminal(console) or os.environ.get("COLUMNS", "").isdigit():
         return console
-    return _Console(highlight=False, stderr=stderr, width=PLAIN_WIDTH)
+    return _Console(markup=False, emoji=False, highlight=False, stderr=stderr, width=PLAIN_WIDTH)
 
 
 def on_terminal(console: Console) -> bool:

@@ -44,7 +44,7 @@ def _libraries(libraries: Sequence[ProcessorLibrary]) -> Table:
     for head in ("library of the processor", "version", "code for"):
         table.add_column(head, overflow="fold")
     for each in libraries:
-        table.add_row(each.name, each.version or "missing", Text(each.instructions))
+        table.add_row(each.name, each.version or "missing", each.instructions)
     return table
 
 
@@ -60,7 +60,7 @@ def _parts(found: Inspection) -> Table:
         table.add_column(head, overflow="fold")
     for part in found.parts:
         remedy = "" if part.version else part.remedy
-        table.add_row(part.name, part.version or "missing", Text(remedy))  # brackets are not markup
+        table.add_row(part.name, part.version or "missing", remedy)
     return table
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich.table import Table
+from rich.text import Text
 
 from ..analyzer.indices.region import Region
 from ..partitioner.explaining.explain import Explanation
@@ -39,25 +40,26 @@ def show(explanation: Explanation) -> None:
         console.print(copies_table(explanation.copies))
     console.print(_moved(explanation))
     if explanation.unpriced:
-        console.print(explanation.unpriced, soft_wrap=True, markup=False)
+        console.print(explanation.unpriced, soft_wrap=True)
         return
     console.print(_alternatives(explanation))
     if not explanation.complete:
         console.print("alternatives differ in a single step, or in the order of two; there are more")
 
 
-def _choice(explanation: Explanation) -> str:
+def _choice(explanation: Explanation) -> Text:
     """Return the choice and its bytes in one sentence."""
     extents = ", ".join(f"{label}: {extent}" for label, extent in explanation.shape)
-    words = f"[bold]{form_text(explanation.choice)}[/]"
+    before, after = "has the form ", ""
     if isinstance(explanation.choice, tuple):
         splits = "along" if explanation.what == "operator" else "on dimensions"
-        words = f"is split {splits} {words}, one per step"
-    else:
-        words = f"has the form {words}"
-    return (
-        f"[bold]{explanation.what} {explanation.name}[/] ({extents}) {words}; it moves "
-        f"{format_bytes(explanation.bytes)} of the plan's {format_bytes(explanation.plan_bytes)}"
+        before, after = f"is split {splits} ", ", one per step"
+    return Text.assemble(
+        (f"{explanation.what} {explanation.name}", "bold"),
+        f" ({extents}) {before}",
+        (form_text(explanation.choice), "bold"),
+        f"{after}; it moves {format_bytes(explanation.bytes)} of the plan's "
+        f"{format_bytes(explanation.plan_bytes)}",
     )
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rich.text import Text
+
 from ..partitioner.explaining.weights import Layer, Repeated
 from ..partitioner.layouts.form_text import worker_text
 from .console import wide_console
@@ -34,9 +36,9 @@ def show(blocks: Sequence[Repeated], workers: int) -> None:
     )
 
 
-def _row(layer: Layer, block: Repeated, number: int) -> tuple[str, ...]:
+def _row(layer: Layer, block: Repeated, number: int) -> tuple[str | Text, ...]:
     times = f" (x{block.times})" if block.times > 1 else ""
-    repeated = f"[bold]{layer.weight}[/]{times}" if not number else layer.weight
+    repeated = layer.weight if number else Text.assemble((layer.weight, "bold"), times)
     uses = f", {layer.uses} times" if layer.uses > 1 else ""
     return (
         repeated,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.table import Table
+from rich.text import Text
 
 from ..dataflow.graph import Graph
 from ..partitioner import METHODS, Plan, contributors
@@ -37,9 +38,12 @@ def show(graph: Graph, plan: Plan, facts: dict[str, Any], memory: MemoryFigures)
     """Print the plan. `facts` are the figures that `tofu plan --json` prints."""
     console = wide_console()
     console.print(
-        f"[bold]{facts['model']}[/], {_fed(facts)}, over {counted(plan.workers, 'worker')}: "
-        f"{facts['operators']:,} operators, {facts['tensors']:,} tensors, "
-        f"weights and their state {format_bytes(facts['weight_state_bytes'])}",
+        Text.assemble(
+            (facts["model"], "bold"),
+            f", {_fed(facts)}, over {counted(plan.workers, 'worker')}: "
+            f"{facts['operators']:,} operators, {facts['tensors']:,} tensors, "
+            f"weights and their state {format_bytes(facts['weight_state_bytes'])}",
+        ),
         soft_wrap=True,
     )
     if facts["accumulate"] > 1 and not facts["unroll"]:
@@ -92,7 +96,6 @@ def show(graph: Graph, plan: Plan, facts: dict[str, Any], memory: MemoryFigures)
         console.print(
             f"compiled loops make long searches several times faster: {compiled.REMEDY}",
             soft_wrap=True,
-            markup=False,
         )
 
 

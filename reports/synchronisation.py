@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rich.console import Console
+from rich.text import Text
 
 from ..support.wording import counted
 from .console import wide_console
@@ -17,8 +18,11 @@ def show(facts: Mapping[str, Any]) -> None:
     """Print the figures that `tofu sync --json` prints."""
     console = wide_console()
     console.print(
-        f"[bold]{facts['model']}[/], over {counted(facts['workers'], 'worker')}: "
-        f"{format_bytes(facts['cost_bytes'])} moved in one iteration, {facts['cost_bytes']:,} bytes",
+        Text.assemble(
+            (facts["model"], "bold"),
+            f", over {counted(facts['workers'], 'worker')}: "
+            f"{format_bytes(facts['cost_bytes'])} moved in one iteration, {facts['cost_bytes']:,} bytes",
+        ),
         soft_wrap=True,
     )
     shown = table("synchronised by", "variables", "sparse", "bytes", "gradients move", "readers fetch")

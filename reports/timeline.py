@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from rich.table import Table
+from rich.text import Text
 
 from ..programs.messages import count_messages
 from ..simulator.timeline import OperationTimes, Timeline
@@ -45,9 +46,12 @@ def show(timeline: Timeline) -> None:
     console = wide_console()
     moved = format_bytes(timeline.moved_bytes)
     console.print(
-        f"[bold]{timeline.graph.name}[/] on {timeline.workers} workers of "
-        f"{timeline.machine.name}: {format_seconds(timeline.seconds)} for an iteration, which moves {moved}; "
-        f"times are {_sources(timeline)}",
+        Text.assemble(
+            (timeline.graph.name, "bold"),
+            f" on {timeline.workers} workers of {timeline.machine.name}: "
+            f"{format_seconds(timeline.seconds)} for an iteration, which moves {moved}; "
+            f"times are {_sources(timeline)}",
+        ),
         soft_wrap=True,
     )
     figures = table("figure", "time", "of the iteration")

@@ -9,10 +9,10 @@ from types import TracebackType
 from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.progress import Progress as Bar
 from rich.table import Column, Table
+from rich.text import Text
 
 from ..runtime.progress import Epoch, Progress
 from ..support.wording import counted
@@ -55,7 +55,7 @@ class Screen(Report):
         self._memory = f"{peak}/worker"
         over = f"{start.workers} worker{'s' if start.workers > 1 else ''}"
         over += "" if start.device == "cpu" else f" on {start.device}"
-        self._print(f"[bold]{escape(start.model)}[/], {escape(start.about)}, over {over}")
+        self._print(Text.assemble((start.model, "bold"), f", {start.about}, over {over}"))
         held = f", {start.held_out_samples:,} held out" if start.held_out_samples else ", none held out"
         self._print(f"{start.samples:,} samples to train on{held}; {peak} of memory per worker")
         self._bar.update(self._task, total=start.steps)
@@ -117,7 +117,7 @@ class Screen(Report):
             f"{format_duration(self._pace.seconds_left)} left, {self._memory}"
         )
 
-    def _print(self, line: str) -> None:
+    def _print(self, line: str | Text) -> None:
         self._console.print(line, soft_wrap=True)
         self._said = self._clock()
 

@@ -6,6 +6,7 @@ import re
 
 import pytest
 from rich.table import Table
+from rich.text import Text
 
 from tofu.reports.console import PLAIN_WIDTH, on_terminal, waiting, wide_console
 
@@ -17,7 +18,7 @@ def _plain(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _printed(capsys: pytest.CaptureFixture[str]) -> str:
-    wide_console().print("[red]loss[/]", Table("a column", expand=True))
+    wide_console().print(Text("loss", "red"), Table("a column", expand=True))
     return capsys.readouterr().out
 
 
