@@ -64,7 +64,7 @@ def show(graph: Graph, plan: Plan, facts: dict[str, Any], memory: MemoryFigures)
         taken = format_seconds(facts["step_seconds"])
         least = format_seconds(facts["step_bound_seconds"])
         console.print(
-            f"an iteration takes {taken} by estimate, and no order of the same tasks less than {least}; "
+            f"a simulated iteration takes {taken}, and no order of the same tasks less than {least}; "
             "tofu simulate says what decides it",
             soft_wrap=True,
         )

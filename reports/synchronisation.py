@@ -40,7 +40,7 @@ def show(facts: Mapping[str, Any]) -> None:
     )
     if facts["step_seconds"] is not None:
         console.print(
-            f"an iteration takes {format_seconds(facts['step_seconds'])} on {facts['machine']} by estimate",
+            f"a simulated iteration takes {format_seconds(facts['step_seconds'])} on {facts['machine']}",
             soft_wrap=True,
         )
     if facts["merged_seconds"] is not None:
