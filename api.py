@@ -57,6 +57,7 @@ from .runtime.initializer import WeightRule
 from .runtime.run_settings import RunSettings
 from .simulator.times import task_times
 from .support.checked_argument import path_of, require
+from .support.wording import counted
 from .within_limit import needs_of, refusal, search_fewest, search_within, with_times
 
 if TYPE_CHECKING:
@@ -364,8 +365,8 @@ class Module(module.TrainableModule):
             require_plan(plan)
             if plan.workers != self.workers:
                 raise PlanError(
-                    f"the plan is for {plan.workers} workers, but the context lists {self.workers}; "
-                    "use as many as the plan has"
+                    f"the plan is for {counted(plan.workers, 'worker')}, but the context lists "
+                    f"{self.workers}; use as many as the plan has"
                 )
         self.plans: dict[str, Plan] = {}
         self._method = method

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from ..support.wording import counted
 from .number_ranges import IntegerRange
 from .options import examples, json_option, model_candidates
 from .planned import Planned, model_name, planned_options
@@ -65,7 +66,8 @@ def command(
         click.echo(json.dumps(facts))
         return
     say(
-        f"{plan} is valid for {facts['model']} on {found.workers} workers: {facts['tensors']:,} tensors, "
+        f"{plan} is valid for {facts['model']} on {counted(found.workers, 'worker')}: "
+        f"{facts['tensors']:,} tensors, "
         f"{facts['operators']:,} operators and {facts['instructions']:,} instructions checked, "
         f"{found.cost_bytes:,} bytes recounted, {facts['peak_bytes_per_worker']:,} bytes of memory walked"
     )

@@ -28,6 +28,7 @@ from ..errors import ProgramError
 from ..operators.stages.bound_operator import BoundOperator
 from ..support.gc_pause import gc_paused
 from ..support.notebook_display import NotebookDisplay
+from ..support.wording import counted
 from .arena import Arena, plan_arena
 from .clock import check_order, first_ticks, lasting_buffers, operation_at, reads, writes
 from .program import Buffer, BufferKind, Compute, PartitionedGraph
@@ -103,7 +104,8 @@ class MemoryPlan(MemoryFigures, NotebookDisplay):
 
     def __repr__(self) -> str:
         largest = max(self.arena_bytes, default=0)
-        return f"<memory plan of {len(self.arena_bytes)} workers: {largest:,} bytes in the largest arena>"
+        workers = counted(len(self.arena_bytes), "worker")
+        return f"<memory plan of {workers}: {largest:,} bytes in the largest arena>"
 
 
 @gc_paused()

@@ -200,7 +200,7 @@ class PartitionedGraph:
         return max(last, default=-1) + 1
 
     def __repr__(self) -> str:
-        return f"<{self.graph!r} on {self.workers} workers: {self.planned_bytes:,} bytes planned>"
+        return f"<{self.graph!r} on {counted(self.workers, 'worker')}: {self.planned_bytes:,} bytes planned>"
 
     def __str__(self) -> str:
         return self.text()

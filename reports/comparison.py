@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..support.wording import counted
 from .console import wide_console
 from .tables import table
 from .units import format_bytes, format_seconds
@@ -25,7 +26,7 @@ def show(model: str, workers: int, entries: Sequence[dict[str, Any]], left_out: 
     columns += ["fits in " + _memory(entries[0])] if limited else []
     columns += ["time over links"] if timed else []
     columns += ["operations merged"] if "merged" in entries[0] else []
-    methods = table(*columns, "searched in", title=f"{model} over {workers} workers")
+    methods = table(*columns, "searched in", title=f"{model} over {counted(workers, 'worker')}")
     least = min(entry[minimised] for entry in entries)
     for entry in sorted(entries, key=lambda entry: float(entry[minimised])):
         methods.add_row(

@@ -18,6 +18,7 @@ from ..partitioner.methods.placement.result import Placement
 from ..partitioner.plans.plan import Plan
 from ..programs.memory import MemoryPlan
 from ..simulator.timeline import Timeline
+from ..support.wording import counted
 from .copies import HEADS, copy_cells
 from .drawing.curve import memory_drawing
 from .drawing.lanes import lanes_drawing
@@ -63,7 +64,7 @@ def html(value: object) -> str:
 def _plan(plan: Plan) -> str:
     steps = " x ".join(map(str, plan.factors)) or "no step"
     how = steps if plan.in_steps else "not in steps"
-    title = f"{plan.method} plan over {plan.workers} workers ({how})"
+    title = f"{plan.method} plan over {counted(plan.workers, 'worker')} ({how})"
     costs = zip(plan.factors, plan.step_cost_bytes, strict=True) if plan.in_steps else ()
     rows = [[f"step {step}", f"{k}-way", format_bytes(cost)] for step, (k, cost) in enumerate(costs, 1)]
     rows += [

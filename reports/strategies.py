@@ -11,6 +11,7 @@ from rich.table import Table
 from ..analyzer.bind.bound import ITEM_BYTES
 from ..errors import ShapeError
 from ..operators.stages.bound_operator import BoundOperator
+from ..support.wording import counted
 from .tables import table
 from .units import format_region
 
@@ -96,7 +97,12 @@ def overview(stages: Sequence[dict[str, Any]], workers: int) -> Table:
     makes.
     """
     rows = table(
-        "stage", "split along", "how", "a worker reads", "makes", title=f"Strategies for {workers} workers"
+        "stage",
+        "split along",
+        "how",
+        "a worker reads",
+        "makes",
+        title=f"Strategies for {counted(workers, 'worker')}",
     )
     for stage in stages:
         for strategy in stage["strategies"]:

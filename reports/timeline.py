@@ -48,7 +48,7 @@ def show(timeline: Timeline) -> None:
     console.print(
         Text.assemble(
             (timeline.graph.name, "bold"),
-            f" on {timeline.workers} workers of {timeline.machine.name}: "
+            f" on {counted(timeline.workers, 'worker')} of {timeline.machine.name}: "
             f"{format_seconds(timeline.seconds)} for an iteration, which moves {moved}; "
             f"times are {_sources(timeline)}",
         ),

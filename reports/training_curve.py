@@ -10,6 +10,7 @@ from types import TracebackType
 from ..errors import DataError, TofuError
 from ..runtime.progress import Epoch, Progress
 from ..support.saved_files import save_whole
+from ..support.wording import counted
 from .files import check_writable
 from .training import Report, Start
 
@@ -40,7 +41,7 @@ class Curve(Report):
         self._held_out: list[tuple[int, float]] = []
 
     def start(self, start: Start) -> None:
-        self._title = f"{start.model}, {start.about}, {start.workers} workers"
+        self._title = f"{start.model}, {start.about}, {counted(start.workers, 'worker')}"
 
     def step(self, step: Progress) -> None:
         self._metric, value = next(iter(step.metrics.items()))

@@ -110,7 +110,7 @@ class Simulation:
 
     def __repr__(self) -> str:
         return (
-            f"<{self._graph.name} on {self._workers} workers of {self._machine.name}: "
+            f"<{self._graph.name} on {counted(self._workers, 'worker')} of {self._machine.name}: "
             f"{self.seconds * 1e3:.3f} ms>"
         )
 

@@ -16,6 +16,7 @@ from ..programs.program import Lane, PartitionedGraph
 from ..support.checked_argument import path_of
 from ..support.notebook_display import NotebookDisplay
 from ..support.saved_files import save_whole
+from ..support.wording import counted
 from .deciding_path import deciding_path
 from .iteration_jobs import IterationJobs, JobKind
 from .jobs import Jobs, Moments, run
@@ -95,7 +96,7 @@ class Timeline(NotebookDisplay):
 
     def __repr__(self) -> str:
         return (
-            f"<{self.graph.name} on {self.workers} workers of {self.machine.name}: "
+            f"<{self.graph.name} on {counted(self.workers, 'worker')} of {self.machine.name}: "
             f"{self.seconds * 1e3:.3f} ms, {self.times}>"
         )
 

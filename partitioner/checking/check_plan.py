@@ -31,6 +31,7 @@ from math import prod
 from ...dataflow.graph import Graph, Operation, Tensor
 from ...errors import PlanError
 from ...programs.plain_regions import overlapping
+from ...support.wording import counted
 from ...tdl.ast import Reducer
 from ..layouts.forms import At, Form, Partial
 from ..plans.plan import Plan, require_graph, require_plan
@@ -66,7 +67,7 @@ def check_workers(plan: Plan, workers: int) -> None:
     """Raise PlanError if a plan is for another number of workers."""
     if plan.workers != workers:
         raise PlanError(
-            f"the plan is for {plan.workers} workers, not for {workers}; partition again with "
+            f"the plan is for {counted(plan.workers, 'worker')}, not for {workers}; partition again with "
             f"--workers {workers}"
         )
 

@@ -13,7 +13,7 @@ from ...errors import GraphError, PlanError
 from ...machines.machine import WORKER_LIMIT
 from ...support.checked_argument import path_of, require_kind
 from ...support.notebook_display import NotebookDisplay
-from ...support.wording import alternatives
+from ...support.wording import alternatives, counted
 from ..costs.movement import Movements
 from ..costs.plan_bytes import Contribution, KnownCounts, count, count_bytes
 from ..layouts.copies import ReadCopy, versions_read
@@ -60,7 +60,8 @@ class Plan(PlanRecord, NotebookDisplay):
 
     def __repr__(self) -> str:
         groups = " x ".join(map(str, self.factors)) or "1"
-        return f"<{self.method} plan over {self.workers} workers ({groups}): {self.cost_bytes:,} bytes moved>"
+        over = counted(self.workers, "worker")
+        return f"<{self.method} plan over {over} ({groups}): {self.cost_bytes:,} bytes moved>"
 
     def save(self, path: str | Path) -> None:
         """Write a plan file; the same plan gives the same bytes. Raises PlanError if that fails."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from html import escape
 from importlib.resources import files
 
+from ...support.wording import counted
 from .data import PageData
 
 SCRIPTS = (
@@ -27,7 +28,9 @@ SCRIPTS = (
 def render(page: PageData) -> str:
     """Return the file's text. Everything that comes from names or texts of the user is escaped."""
     parts = {
-        "title": escape(f"{page.data['facts']['model']} over {page.data['facts']['workers']} workers"),
+        "title": escape(
+            f"{page.data['facts']['model']} over {counted(page.data['facts']['workers'], 'worker')}"
+        ),
         "style": _asset("page.css"),
         "drawings": "".join(f'<symbol id="{name}" {body}</symbol>' for name, body in page.symbols.items()),
         "data": embedded(page.data),

@@ -12,7 +12,7 @@ function drawHeader() {
     el("h1", {}, facts.model),
     el("p", {class: "quiet"},
       `batch ${formatCount(facts.batch)}${parts}${stored}: ${formatCount(facts.operators)} operators and ${formatCount(facts.tensors)} tensors `,
-      `over ${facts.workers} workers, ${DATA.in_steps ? `split ${DATA.factors.join(" × ") || "in no step"}` : "not in steps,"} `,
+      `over ${facts.workers} ${facts.workers === 1 ? "worker" : "workers"}, ${DATA.in_steps ? `split ${DATA.factors.join(" × ") || "in no step"}` : "not in steps,"} `,
       `by the method ${facts.method}${within}`),
     el("dl", {class: "figures"},
       figure(`Moved in ${parts ? "the last micro-batch" : "one iteration"}`, bytes(facts.cost_bytes, {id: "cost"}), `${formatCount(facts.cost_bytes)} bytes`),

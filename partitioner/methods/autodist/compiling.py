@@ -25,6 +25,7 @@ from ....dataflow.graph import Graph, Operation, Role
 from ....dataflow.rewrites.arrivals import Arriving, arriving
 from ....dataflow.validate import validate
 from ....errors import PlanError
+from ....support.wording import counted
 from ...costs.movement import Movements
 from ...layouts.copies import Copy
 from ...layouts.forms import Form
@@ -123,7 +124,7 @@ def _check_base(graph: Graph, workers: int, base: Plan) -> None:
     if not isinstance(base, Plan):
         raise PlanError(f"the base is {str(base)[:60]!r}; give a plan")
     if base.workers != workers:
-        raise PlanError(f"the base is for {base.workers} workers, not {workers}; make them equal")
+        raise PlanError(f"the base is for {counted(base.workers, 'worker')}, not {workers}; make them equal")
     base.check_forms(graph)
 
 

@@ -19,6 +19,7 @@ from ....analyzer.indices.region import Boxes, volume
 from ....dataflow.graph import Operation, Phase, Role
 from ....errors import PlanError
 from ....programs.parts import Holding, Task
+from ....support.wording import counted
 from ...costs.box_counts import overlap
 from ...layouts.choices import Counts
 from ...layouts.uses import touched
@@ -40,8 +41,8 @@ def one_weird_trick(strategies: Strategies) -> Strategy:
         lacks = "no dense layer whose weight can be split" if not dense else "nothing like a convolution"
         raise PlanError(
             f"one-weird-trick splits the samples of convolutions and the weights of dense layers, but "
-            f"{soap.graph.name!r} has {lacks} over {soap.workers} workers; choose another method, such as "
-            "'data-parallel'"
+            f"{soap.graph.name!r} has {lacks} over {counted(soap.workers, 'worker')}; choose another method, "
+            "such as 'data-parallel'"
         )
     for operation in soap.graph.operations:
         for tensor, place in _weights(soap, operation):
