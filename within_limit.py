@@ -75,8 +75,10 @@ def _search_within(
 def search_fewest(graph: Graph, settings: SearchSettings, limit: Limit, machine: Machine | None) -> Fitting:
     """Find a plan that fits for as few workers as possible, up to the devices of a machine.
 
-    Numbers for which no plan can fit are passed over without a search, and so are those that do not divide
-    the machine's levels. Raises PlanError without a limit, or if no plan is found that fits.
+    Numbers for which no plan can fit are passed over without a search, and so are those for which the method
+    makes no plan, such as those that do not divide the machine's levels. Raises PlanError without a limit, or
+    if no plan is found that fits. An error of the method is raised if two numbers in a row have the same one,
+    or if it makes no plan for any number.
     """
     if worker_limits(limit, 1) is None:
         raise PlanError(
@@ -84,6 +86,8 @@ def search_fewest(graph: Graph, settings: SearchSettings, limit: Limit, machine:
         )
     most = MOST_TRIED if machine is None else len(machine.worker_devices or machine.devices)
     live = LiveBytes.of(build_problem(graph))
+    refused: MachineError | PlanError | None = None
+    made = False
     for workers in range(1, most + 1):
         limits = worker_limits(limit, workers)
         assert limits is not None
@@ -91,10 +95,16 @@ def search_fewest(graph: Graph, settings: SearchSettings, limit: Limit, machine:
             continue
         try:
             found = search_within(graph, workers, settings, limit)
-        except MachineError:
+        except (MachineError, PlanError) as error:
+            if str(error) == str(refused):
+                raise
+            refused = error
             continue
+        made = True
         if refusal(graph_of(found.plan), found, limit) is None:
             return found
+    if refused is not None and not made:
+        raise refused
     highest, _ = highest_limit(limit, most)
     raise PlanError(
         f"no plan was found that fits {highest:,} bytes on up to {most} workers; each of {most} needs at "

@@ -9,8 +9,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 import tofu
+from tofu import within_limit
 from tofu.cli import main
-from tofu.errors import PlanError
+from tofu.errors import PlanError, TofuError
 from tofu.partitioner import least_peak_bytes, peak_bytes
 
 Tofu = Callable[..., Result]
@@ -40,6 +41,32 @@ def test_devices_of_a_machine_are_the_most(graph):
     with pytest.raises(PlanError, match="on up to 8 workers; each of 8 needs at least"):
         tofu.partition(graph, "auto", machine="dgx-1-v100", memory="20kB")
     assert tofu.partition(graph, "auto", machine="dgx-1-v100").workers == 1
+
+
+def test_numbers_for_which_a_method_makes_no_plan_are_passed_over(graph):
+    assert tofu.partition(graph, "auto", "byteps", memory="2MB").workers == 2
+    assert tofu.partition(graph, "auto", "megatron:tp4", memory="900kB").workers == 4
+    anywhere = {"machine": "pcie-8", "memory": "900kB"}
+    assert tofu.partition(graph, "auto", "place", groups="2x2", **anywhere).workers == 4
+    with pytest.raises(PlanError, match="the mesh 'tp16' has 1 x 16 = 16 workers"):
+        tofu.partition(graph, "auto", "megatron:tp16", **anywhere)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"constraints": ["pin nope=0"]}, "there is no tensor 'nope'"),
+        ({"method": "wu-2016"}, "has none; choose another method"),
+        ({"method": "place"}, "simulates iterations on a machine"),
+    ],
+)
+def test_mistakes_that_no_number_mends_end_at_once(graph, options, message, monkeypatch):
+    tried = []
+    searched = within_limit.search_within
+    monkeypatch.setattr(within_limit, "search_within", lambda *args: tried.append(args[1]) or searched(*args))
+    with pytest.raises(TofuError, match=message):
+        tofu.partition(graph, "auto", memory="900kB", **options)
+    assert tried == [2, 3]
 
 
 def test_mistakes(graph):
