@@ -42,8 +42,15 @@ class ProcessOptions:
     def start(self, context: click.Context) -> None:
         """Start the processes if they are wanted and this is not one of them, and exit as the first one did.
 
-        Raises UsageError if both are asked for.
+        Raises UsageError if both are asked for, or neither and options that need one of them.
         """
+        if not self.several:
+            for option in ("transport", "timeout"):
+                if context.get_parameter_source(option) is click.core.ParameterSource.COMMANDLINE:
+                    raise click.UsageError(
+                        f"--{option} is for several processes; give --processes or --distributed as well, or "
+                        "leave it out"
+                    )
         from ..runtime.distributed.launch import end_with_parent, launch, launched
 
         if self.processes is None:

@@ -17,7 +17,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
+from tofu.cli import main
 from tofu.runtime.checkpoint import CheckpointFolder
 
 PATIENCE_SECONDS = 60
@@ -213,6 +215,18 @@ def test_nccl_without_cards_is_refused() -> None:
         _, err = process.communicate(timeout=PATIENCE_SECONDS)
     assert process.returncode == 2
     assert "--transport nccl needs --device gpu" in err
+
+
+@pytest.mark.parametrize("option", [("--transport", "gloo"), ("--timeout", "5")])
+@pytest.mark.parametrize("command", [("train", "mlp"), ("profile", "mlp", "--save", "here.yaml")])
+def test_options_of_processes_need_processes(
+    command: tuple[str, ...], option: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ended = CliRunner().invoke(main, [*command, *option])
+    assert ended.exit_code == 2
+    assert f"{option[0]} is for several processes" in ended.stderr
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.skipif(find_spec("cupy") is not None, reason="CuPy is installed")
