@@ -20,9 +20,6 @@ from .decay import Decay, decay
 from .guarded import apply, chosen, depending, form, free, guarded, product, reduction, without
 from .order import Order, orders
 
-GAIN = 2
-"""A scan pays if it visits this many times fewer elements than the conditions have values."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scan:
@@ -52,10 +49,13 @@ class Scan:
         return self.decay.between.node if self.decay is not None and self.decay.between is not None else None
 
     def pays(self, extents: Mapping[str, int]) -> bool:
-        """Return whether the scan visits far fewer elements than the sum has terms."""
+        """Return whether the scan visits no more elements than the sum has terms.
+
+        Where a sum is not scanned, terms of other elements are multiplied by zero, also if they are infinite.
+        """
         ranges = {name: (0, extent) for name, extent in extents.items()}
         visited = volume(self.source.free, ranges) + volume(self.node.free, ranges)
-        return volume(self.node.body.free, ranges) >= GAIN * max(visited, 1)
+        return volume(self.node.body.free, ranges) >= max(visited, 1)
 
 
 def scan(node: Reduction) -> Scan | None:

@@ -85,6 +85,15 @@ def test_cumsum(axis: int) -> None:
     np.testing.assert_allclose(computed("cumsum", {"data": data}, axis=axis), data.cumsum(axis))
 
 
+@pytest.mark.parametrize("extent", [2, 3, 4, 40])
+@pytest.mark.parametrize("last", [np.inf, np.nan])
+def test_cumsum_reads_nothing_that_comes_later(extent: int, last: float) -> None:
+    data = np.ones((extent, 3))
+    data[-1, 1] = last
+    for axis, values in ((0, data), (1, data.T.copy())):
+        np.testing.assert_array_equal(computed("cumsum", {"data": values}, axis=axis), values.cumsum(axis))
+
+
 @pytest.mark.parametrize("groups", [1, 2, 4])
 def test_group_norm(groups: int) -> None:
     data, gamma, beta = RNG.normal(size=(2, 4, 3, 2)), RNG.normal(size=4), RNG.normal(size=4)
