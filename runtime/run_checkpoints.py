@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from ..analyzer.indices.region import Shape
 from ..dataflow.graph import Role
 from ..dataflow.optimizer import Optimizer
 from ..errors import DataError, PlanError
@@ -63,13 +64,15 @@ class Keeper:
                     f"the checkpoint in {self._folder.folder} was made with {name} {made.get(name)}, but "
                     f"this run has {asked.get(name)}; use the same settings, or another folder"
                 )
-        different = set(self._names) ^ set(forms)
-        if different:
-            side = "only in the checkpoint" if min(different) in forms else "not in the checkpoint"
-            raise DataError(
-                f"tensor '{min(different)}' is {side}, which was saved by a different model; "
-                "use the same model, or another folder"
-            )
+        for name in sorted({*self._names, *forms}):
+            here = self._executor.form(name)[1] if name in self._names else None
+            kept = forms[name][1] if name in forms else None
+            if here != kept:
+                raise DataError(
+                    f"the checkpoint in {self._folder.folder} was saved by a run with other states: '{name}' "
+                    f"{_shape(here)} in this run and {_shape(kept)} in the checkpoint; use the same model, "
+                    "and the same plan if it changes gradients, or another folder"
+                )
         try:
             standing.restore(self._entry(found, "standing"))
         except PlanError as error:
@@ -123,6 +126,10 @@ class _Held:
     def read(self, name: str, process: int = 0) -> Array | None:
         """Return a tensor in one process; None in others. All call it in the same order."""
         return self.executor.read_in(name, process)
+
+
+def _shape(shape: Shape | None) -> str:
+    return "does not exist" if shape is None else f"has shape {shape}"
 
 
 def flat(settings: Mapping[str, Any], place: str = "") -> dict[str, Any]:
