@@ -113,7 +113,7 @@ def load(
     if len(data) > MAX_BYTES:
         raise DescriptionError(f"{path} is not a description: it is larger than {MAX_BYTES // 1024} KiB")
     try:
-        text = data.decode("utf-8")
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise DescriptionError(f"{path}:{line}: byte 0x{data[error.start]:02x} is not UTF-8") from None

@@ -67,7 +67,7 @@ def parse_json(data: bytes) -> object:
     """Parse a JSON text. Raises PlanError saying what is wrong with it."""
     try:
         parsed: object = json.loads(
-            data.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_refuse_constant
+            data.decode("utf-8-sig"), object_pairs_hook=_unique, parse_constant=_refuse_constant
         )
     except RecursionError:
         raise PlanError("it is nested too deeply") from None

@@ -15,7 +15,7 @@ from .symbol import Symbol
 def load(path: str | Path) -> Symbol:
     """Load the symbol in a file. Raises GraphError for one that is missing or malformed."""
     try:
-        text = read_regular(path_of(path, "path", GraphError), JSON_LIMIT_BYTES).decode("utf-8")
+        text = read_regular(path_of(path, "path", GraphError), JSON_LIMIT_BYTES).decode("utf-8-sig")
     except OSError as error:
         raise GraphError(f"the graph file {path} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:

@@ -34,6 +34,13 @@ def test_broken_yaml_is_refused(text, says):
         parse_yaml(text)
 
 
+@pytest.mark.parametrize("name", ["own.json", "own.yaml"])
+def test_a_byte_order_mark_is_passed_over(name, tmp_path):
+    path = tmp_path / name
+    path.write_text('{"a": 1}', encoding="utf-8-sig")
+    assert read_document(path, "layout file") == {"a": 1}
+
+
 def test_files_name_themselves(tmp_path):
     large, broken = tmp_path / "large.yaml", tmp_path / "broken.json"
     large.write_bytes(b"#" * (YAML_LIMIT_BYTES + 1))

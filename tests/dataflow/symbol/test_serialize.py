@@ -125,6 +125,8 @@ def test_a_file_on_disk(tmp_path: Path) -> None:
     with pytest.raises(GraphError, match=r"cannot write the graph file .*none/net\.json.: No such file"):
         net.save(tmp_path / "none" / "net.json")
     assert sym.load(path).tojson() == net.tojson()
+    path.write_text(net.tojson(), encoding="utf-8-sig")
+    assert sym.load(path).tojson() == net.tojson()
     path.write_text(path.read_text()[:-40])
     with pytest.raises(GraphError, match="this is not a graph file"):
         sym.load(path)
