@@ -19,6 +19,7 @@ from .call import (
     variables,
 )
 from .converter import Converter
+from .installed import installed
 
 
 def inside(shape: Shape) -> Shape:
@@ -99,15 +100,19 @@ def repeat(call: AtenCall) -> TensorValue:
 
 
 def repeat_interleave(call: AtenCall) -> TensorValue:
-    """Repeat each element along a dimension."""
+    """Repeat each element along a dimension, equally often or as constants say."""
     data, count = call.tensor("self"), call.get("repeats")
-    if not isinstance(count, int):
-        raise UnsupportedCallError(f"{call.target} with a tensor of counts")
+    if isinstance(count, TensorValue):
+        raise UnsupportedCallError(f"{call.target} with counts that depend on data")
     if not call.has("dim"):
         data = viewed(call, data, (prod(data.shape),), "row")
     names, axis = variables(data.rank), call.axis("dim", data.rank, 0)
-    indices = [f"{name} // {count}" if d == axis else name for d, name in enumerate(names)]
-    return call.described({"data": data}, f"lambda {bound(names, call.result.shape)}: {at('data', indices)}")
+    tensors, place = {"data": data}, f"{names[axis]} // {count}"
+    if not isinstance(count, int):
+        places = installed().repeat_interleave(count.expand(data.shape[axis]))
+        tensors["places"], place = call.constant(places), f"places[{names[axis]}]"
+    indices = [place if d == axis else name for d, name in enumerate(names)]
+    return call.described(tensors, f"lambda {bound(names, call.result.shape)}: {at('data', indices)}")
 
 
 def cut(

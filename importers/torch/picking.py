@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ...analyzer.indices.region import Shape
@@ -42,13 +42,25 @@ def gather(call: AtenCall) -> TensorValue:
 def _from_front(call: AtenCall, index: Any, extent: int, number: int) -> TensorValue:
     """Return places counted from the front. Places that are constants are counted so by PyTorch."""
     if not isinstance(index, TensorValue):
-        if "bool" in str(index.dtype):
-            raise UnsupportedCallError(f"{call.target} with a mask, whose result depends on data")
         return call.constant(index % extent)
     if index.kind == "bool":
         raise UnsupportedCallError(f"{call.target} with a mask, whose result depends on data")
     body = f"where({{0}} < 0, {{0}} + {extent}, {{0}})"
     return elementwise(call, body, index, shape=index.shape, kind="int", step=f"index{number}")
+
+
+def is_mask(index: Any) -> bool:
+    """Tell whether an index is a mask, which selects the elements that it sets."""
+    return index.kind == "bool" if isinstance(index, TensorValue) else "bool" in str(index.dtype)
+
+
+def _without_constant_masks(given: Sequence[Any]) -> list[Any]:
+    """Return indices in which each mask that is a constant is replaced by the places that it sets."""
+    found: list[Any] = []
+    for each in given:
+        constant = each is not None and not isinstance(each, TensorValue)
+        found.extend(each.nonzero(as_tuple=True) if constant and is_mask(each) else (each,))
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +88,7 @@ class IndexedPlaces:
     @classmethod
     def of(cls, call: AtenCall, data: TensorValue) -> IndexedPlaces:
         """Return the places that the `indices` of a call hold."""
-        given = call.get("indices")
+        given = _without_constant_masks(call.get("indices"))
         axes = [axis for axis, each in enumerate(given) if each is not None]
         places = {axis: _from_front(call, given[axis], data.shape[axis], axis) for axis in axes}
         common: Shape = ()
@@ -107,6 +119,15 @@ def index(call: AtenCall) -> TensorValue:
     ]
     text = f"lambda {', '.join(binders) or 'one=1'}: {at('data', indices)}"
     return call.described({"data": data, **places.tensors}, text)
+
+
+def masked_select(call: AtenCall) -> TensorValue:
+    """Return the elements at the places that a mask sets, in a row. The mask is a constant."""
+    data, mask = call.tensor("self"), call.arguments["mask"]
+    common = _broadcast(data.shape, mask.shape)
+    if data.shape != common:
+        data = elementwise(call, "{0}", data, shape=common, kind=data.kind, step="stretched")
+    return index(replace(call, arguments={"self": data, "indices": [mask.expand(common)]}))
 
 
 def _broadcast(left: Shape, right: Shape) -> Shape:
@@ -155,6 +176,7 @@ CONVERTERS: Mapping[str, Converter] = {
     "index_select": index_select,
     "gather": gather,
     "index": index,
+    "masked_select": masked_select,
     "embedding": embedding,
     "one_hot": one_hot,
     "grid_sampler": sample_grid,

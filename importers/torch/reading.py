@@ -17,6 +17,7 @@ from .complexes import is_complex, of_complex
 from .constants import Array, ModuleConstants, array_of, kind_of, view_as_real
 from .converter import Converter
 from .exporting import exported
+from .extents import DecidedExtents
 from .installed import installed
 from .meta import with_stand_ins
 from .nodes import (
@@ -123,6 +124,7 @@ class _Reader:
         self.changing = set(self.signature.buffers_to_mutate.values())
         self.calls_in: Counter[str] = Counter()
         self.needed: set[Any] = set()
+        self.extents = DecidedExtents()
 
     def read(self) -> tuple[Symbol, dict[str, Array]]:
         graph_module = self.program.graph_module
@@ -212,9 +214,10 @@ class _Reader:
 
     def checked(self, shape: Sequence[Any], node: Any) -> tuple[int, ...]:
         """Return a shape. Raises GraphError if it depends on data."""
+        shape = self.extents.shape(shape)
         if not all(isinstance(extent, int) for extent in shape):
-            raise GraphError(f"the shape of {node.name!r} is {tuple(shape)}, which depends on data")
-        return tuple(shape)
+            raise GraphError(f"the shape of {node.name!r} is {shape}, which depends on data")
+        return shape
 
     def wanted(self) -> list[str]:
         """Return the names of the nodes that are outputs for users."""
@@ -265,9 +268,15 @@ class _Reader:
         random = self.torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
         if not inputs and not random:
             with self.torch.no_grad():
-                return node.target(*args, **kwargs)
+                found = node.target(*args, **kwargs)
+            if isinstance(found, self.torch.Tensor):
+                self.extents.compare(node.meta["val"], found)
+            return found
+        if getattr(node.target, "__name__", "") == "sym_size.int":
+            return args[0].shape[args[1]]
+        self.extents.decide(node, self.arguments(node, args, kwargs))
         made = node.meta.get("val")
-        if isinstance(made, self.torch.Tensor) and any(isinstance(e, int) and not e for e in made.shape):
+        if isinstance(made, self.torch.Tensor) and self.extents.are_zero(made.shape):
             return self.torch.zeros(self.checked(made.shape, node), dtype=made.dtype)
         if getattr(getattr(node.target, "_schema", None), "name", "").removeprefix("aten::") in ONLY_SHAPES:
             like = node.args[0].meta["val"]
@@ -341,14 +350,16 @@ class _Reader:
     def call(
         self, node: Any, args: Sequence[Any], kwargs: Mapping[str, Any], results: tuple[AtenResult, ...]
     ) -> AtenCall:
-        schema = node.target._schema
-        arguments = {spec.name: value for spec, value in zip(schema.arguments, args, strict=False)} | dict(
-            kwargs
-        )
-        target = schema.name.replace("::", ".")
+        target = node.target._schema.name.replace("::", ".")
+        arguments = self.arguments(node, args, kwargs)
         return AtenCall(
             target, self.name(node, target), arguments, results, self.constants.tensor, self.unique
         )
+
+    def arguments(self, node: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments of a call by the names of the operator's schema."""
+        names = (spec.name for spec in node.target._schema.arguments)
+        return dict(zip(names, args, strict=False)) | dict(kwargs)
 
     def name(self, node: Any, target: str) -> str:
         """Return the module's name if it makes one call, or else with the operator's name."""

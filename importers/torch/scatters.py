@@ -24,7 +24,7 @@ from .call import (
     variables,
 )
 from .converter import Converter
-from .picking import IndexedPlaces
+from .picking import IndexedPlaces, is_mask
 
 REDUCERS = {"sum": ("Sum", "0"), "prod": ("Prod", "1"), "amax": ("Max", "-inf"), "amin": ("Min", "inf")}
 """By the name of a reduction, that of TDL and its value for nothing."""
@@ -158,8 +158,9 @@ def _multiplied(
 def index_put(call: AtenCall) -> TensorValue:
     """Write at places in some dimensions, which are broadcast against each other, or where a mask is set."""
     data, given = call.tensor("self"), call.get("indices")
-    if len(given) == 1 and given[0] is not None and _is_mask(given[0]):
-        return _masked(call, data, call.as_tensor(given[0]))
+    axes = [axis for axis, each in enumerate(given) if each is not None]
+    if len(axes) == 1 and is_mask(given[axes[0]]):
+        return _masked(call, data, given[axes[0]], axes[0])
     places, names = IndexedPlaces.of(call, data), variables(data.rank)
     before, after = ([names[axis] for axis in axes] for axes in (places.before, places.after))
     shape = (*(data.shape[axis] for axis in places.before), *places.common)
@@ -175,24 +176,27 @@ def index_put(call: AtenCall) -> TensorValue:
     return _written(call, data, tensors, writes, "sum" if call.get("accumulate", False) else None)
 
 
-def _is_mask(index: Any) -> bool:
-    return index.kind == "bool" if isinstance(index, TensorValue) else "bool" in str(index.dtype)
-
-
-def _masked(call: AtenCall, data: TensorValue, mask: TensorValue) -> TensorValue:
-    """Write one value, or one for each place behind the mask, where the mask is set."""
-    source = call.operand("values")
-    behind = data.shape[mask.rank :]
-    if isinstance(source, TensorValue) and max(source.shape[: -len(behind) or None], default=1) > 1:
-        raise UnsupportedCallError(f"{call.target} with a mask and as many values as the mask has places")
-    names = variables(data.rank)
+def _masked(call: AtenCall, data: TensorValue, given: Any, first: int) -> TensorValue:
+    """Write where a mask of some dimensions is set, the first of which is given. The values that are written
+    may differ by place if the mask is a constant.
+    """
+    mask, source, names = call.as_tensor(given), call.operand("values"), variables(data.rank)
+    tensors, stop = {"data": data, "mask": mask}, first + mask.rank
     value = literal(source) if not isinstance(source, TensorValue) else ""
-    tensors = {"data": data, "mask": mask}
     if isinstance(source, TensorValue):
         tensors["source"] = source
-        value = stretched("source", source.shape, data.shape, names)
+        place, count = "0", max(source.shape[: max(source.rank - data.rank + stop, 0)][-1:], default=1)
+        if count > 1:
+            if isinstance(given, TensorValue):
+                raise UnsupportedCallError(
+                    f"{call.target} with a mask and as many values as the mask has places"
+                )
+            numbers = (given.flatten().cumsum(0) - 1).clamp(min=0).reshape(given.shape)
+            tensors["place"], place = call.constant(numbers), at("place", names[first:stop])
+        common = (*data.shape[:first], count, *data.shape[stop:])
+        value = stretched("source", source.shape, common, [*names[:first], place, *names[stop:]])
     new = f"{at('data', names)} + {value}" if call.get("accumulate", False) else value
-    body = f"where({at('mask', names[: mask.rank])} != 0, {new}, {at('data', names)})"
+    body = f"where({at('mask', names[first:stop])} != 0, {new}, {at('data', names)})"
     return call.described(tensors, f"lambda {bound(names, data.shape)}: {body}")
 
 

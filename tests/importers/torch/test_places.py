@@ -24,6 +24,8 @@ ONCE = torch.tensor([[3, 0], [1, 2], [0, 3]])
 ZEROS = torch.tensor([[0.0, 1], [0, 0], [1, 0]])
 """Zeros alone at a place, and next to others."""
 ROWS = torch.tensor([2, 0])
+COLUMNS = torch.tensor([True, False, False, True])
+SET = torch.tensor([[1, 0, 1, 1], [0, 0, 0, 0], [1, 1, 0, 1]]) > 0
 WHOLE = torch.arange(1.0, 13).reshape(3, 4)
 
 
@@ -57,6 +59,21 @@ def _cast_by_assignments(table: Any, rows: Any) -> Any:
     return whole * table + truth * 2 * table
 
 
+def _masked(table: Any, rows: Any) -> Any:
+    found = table.clone()
+    found[:, COLUMNS] = rows
+    found[:, table[1] > 1] = 0.5
+    found[SET] = rows[:, 0].repeat(2)
+    return found * table
+
+
+def _selected(table: Any, rows: Any) -> Any:
+    others = (table[:, :3] @ table[:, 1:].T)[~torch.eye(3, dtype=torch.bool)].view(3, -1).softmax(1)
+    wide = table[:, COLUMNS].reshape(-1) * torch.arange(6.0)
+    named = table.repeat_interleave(torch.tensor([0, 2, 1, 1]), dim=1)
+    return torch.cat([others.flatten(), wide, table.masked_select(COLUMNS), named[SET]])
+
+
 def _with_other_diagonals(table: Any, rows: Any) -> Any:
     found = table.clone()
     found.diagonal(1).copy_(rows[:, 0])
@@ -85,6 +102,8 @@ CASES: dict[str, Callable[[Any, Any], Any]] = {
     "index_put of two": lambda a, b: a.index_put((ROWS, torch.tensor([-1, 1])), b[0]),
     "index_put adds": lambda a, b: a.index_put((torch.tensor([1, 1]),), a[:2], accumulate=True),
     "assignments": _assigned,
+    "assignments to masks": _masked,
+    "places of constant masks": _selected,
     "assignments to diagonals": _with_other_diagonals,
     "diagonals of a batch": lambda a, b: torch.diagonal_scatter(a.reshape(2, 3, 2), b[:2], 1, 0, 1),
     "fill_diagonal_": lambda a, b: (
