@@ -141,7 +141,7 @@ Parts = tuple[str, str]
 """The real and the imaginary part of a number as texts; nothing for the imaginary part of a real number."""
 
 
-def _arithmetic(combined: Callable[[Parts, Parts], Parts]) -> Converter:
+def _arithmetic(combined: Callable[[Parts, Parts], Parts]) -> Callable[[AtenCall], TensorValue]:
     """Combine numbers at the same place, some of which may be real."""
 
     def convert(call: AtenCall) -> TensorValue:

@@ -148,9 +148,9 @@ def _fill_views_of_diagonals(graph_module: Any) -> None:
     """Fill the diagonals of matrices by views, which are descriptions, and not by strides in memory."""
     aten = installed().ops.aten
     for call in every_call(graph_module):
-        matrix = call.args[0] if call.args else None
-        if call.target is not aten.fill_diagonal_.default or matrix.meta["val"].dim() != 2:
+        if call.target is not aten.fill_diagonal_.default or call.args[0].meta["val"].dim() != 2:
             continue
+        matrix = call.args[0]
         rows, columns = matrix.meta["val"].shape
         if call.args[2:] == (True,) and rows > columns:
             continue

@@ -158,9 +158,9 @@ def _multiplied(
 def index_put(call: AtenCall) -> TensorValue:
     """Write at places in some dimensions, which are broadcast against each other, or where a mask is set."""
     data, given = call.tensor("self"), call.get("indices")
-    axes = [axis for axis, each in enumerate(given) if each is not None]
-    if len(axes) == 1 and is_mask(given[axes[0]]):
-        return _masked(call, data, given[axes[0]], axes[0])
+    first, *others = (axis for axis, each in enumerate(given) if each is not None)
+    if not others and is_mask(given[first]):
+        return _masked(call, data, given[first], first)
     places, names = IndexedPlaces.of(call, data), variables(data.rank)
     before, after = ([names[axis] for axis in axes] for axes in (places.before, places.after))
     shape = (*(data.shape[axis] for axis in places.before), *places.common)
