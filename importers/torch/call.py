@@ -203,6 +203,31 @@ def literal(value: float) -> str:
     return f"({text})" if value < 0 else text
 
 
+def as_element(value: Any, kind: Kind) -> Any:
+    """Return a number as PyTorch puts it into a tensor of this kind. Tensors stay as they are."""
+    if isinstance(value, TensorValue) or kind not in ("int", "bool"):
+        return value
+    return int(value) if kind == "int" else bool(value)
+
+
+NARROWED: Mapping[tuple[Kind, Kind], str] = {
+    ("float", "int"): "trunc({0})",
+    ("float", "bool"): "where({0} != 0, 1, 0)",
+    ("int", "bool"): "where({0} != 0, 1, 0)",
+}
+"""Formulas of casts, by the kinds from and to. Other casts keep the number."""
+
+
+def narrowed(source: Operand, wanted: Kind) -> str:
+    """Return the formula of an operand that is cast: truncated to whole numbers, or to truth values."""
+    kind: Kind = "float"
+    if isinstance(source, TensorValue):
+        kind = source.kind
+    elif isinstance(source, int):
+        kind = "int"
+    return NARROWED.get((kind, wanted), "{0}")
+
+
 def variables(rank: int, prefix: str = "i") -> list[str]:
     """Return names of index variables."""
     return [f"{prefix}{axis}" for axis in range(rank)]

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from .call import AtenCall, Kind, Operand, TensorValue, UnsupportedCallError, elementwise
+from .call import (
+    AtenCall,
+    Operand,
+    TensorValue,
+    UnsupportedCallError,
+    as_element,
+    elementwise,
+    narrowed,
+)
 from .converter import Converter
 from .moves import viewed
 
@@ -291,9 +299,8 @@ def where(call: AtenCall) -> TensorValue:
 
 
 def masked_fill(call: AtenCall) -> TensorValue:
-    return elementwise(
-        call, "where({1} != 0, {2}, {0})", call.operand("self"), call.operand("mask"), call.operand("value")
-    )
+    value = as_element(call.operand("value"), call.result.kind)
+    return elementwise(call, "where({1} != 0, {2}, {0})", call.operand("self"), call.operand("mask"), value)
 
 
 def lerp(call: AtenCall) -> TensorValue:
@@ -309,24 +316,6 @@ def _added(sign: str) -> Converter:
         return elementwise(call, body, *parts, call.get("value", 1))
 
     return convert
-
-
-NARROWED: Mapping[tuple[Kind, Kind], str] = {
-    ("float", "int"): "trunc({0})",
-    ("float", "bool"): "where({0} != 0, 1, 0)",
-    ("int", "bool"): "where({0} != 0, 1, 0)",
-}
-"""Formulas of casts, by the kinds from and to. Other casts keep the number."""
-
-
-def narrowed(source: Operand, wanted: Kind) -> str:
-    """Return the formula of an operand that is cast: truncated to whole numbers, or to truth values."""
-    kind: Kind = "float"
-    if isinstance(source, TensorValue):
-        kind = source.kind
-    elif isinstance(source, int):
-        kind = "int"
-    return NARROWED.get((kind, wanted), "{0}")
 
 
 def cast(call: AtenCall) -> TensorValue:

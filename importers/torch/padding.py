@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from .call import AtenCall, TensorValue, at, bound, literal, variables
+from .call import AtenCall, TensorValue, as_element, at, bound, literal, variables
 from .converter import Converter
 
 
@@ -51,7 +51,8 @@ def pad(call: AtenCall) -> TensorValue:
         "replication", "replicate"
     )
     pads = call.get("pad", call.get("padding"))
-    return padded(call, call.tensor("self"), pads, mode, call.get("value", 0))
+    data = call.tensor("self")
+    return padded(call, data, pads, mode, as_element(call.get("value", 0), data.kind))
 
 
 CONVERTERS: Mapping[str, Converter] = {

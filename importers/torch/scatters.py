@@ -17,6 +17,7 @@ from .call import (
     Operand,
     TensorValue,
     UnsupportedCallError,
+    as_element,
     at,
     bound,
     literal,
@@ -77,7 +78,11 @@ def _written(
     reduction: str | None = None,
     includes_data: bool = True,
 ) -> TensorValue:
-    """Return a tensor after writes. Without a reduction they replace its elements."""
+    """Return a tensor after writes. Without a reduction they replace its elements. The sum of truth values is
+    their "or", and means of whole numbers are rounded down.
+    """
+    if reduction == "sum" and data.kind == "bool":
+        reduction = "amax"
     names = variables(data.rank)
     own, binders = at("data", names), bound(names, data.shape)
     given = {"data": data, **tensors}
@@ -86,9 +91,10 @@ def _written(
     if reduction in (None, "mean"):
         stage, total = writes.summed(names, data.shape)
         stages.append(stage)
-        mean = f"{total} / maximum({here}, 1)"
+        divided = "//" if data.kind == "int" else "/"
+        mean = f"{total} {divided} maximum({here}, 1)"
         if reduction == "mean" and includes_data:
-            mean = f"({own} + {total}) / (1 + {here})"
+            mean = f"({own} + {total}) {divided} (1 + {here})"
         body = mean if reduction == "mean" and includes_data else f"where({here} > 0, {mean}, {own})"
         return call.described(given, f"lambda {binders}: {body}", stages=stages)
     if reduction not in REDUCERS:
@@ -104,7 +110,7 @@ def _written(
 def scatter(call: AtenCall) -> TensorValue:
     """Write along one dimension, at places that another tensor holds for each element."""
     data, index = call.tensor("self"), call.tensor("index")
-    source: Operand = call.tensor("src") if call.has("src") else call.operand("value")
+    source: Operand = call.tensor("src") if call.has("src") else as_element(call.operand("value"), data.kind)
     names, axis = variables(data.rank), call.axis("dim", data.rank)
     if not data.rank:
         raise UnsupportedCallError(f"{call.target} of a tensor without dimensions")

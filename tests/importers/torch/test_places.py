@@ -59,6 +59,15 @@ def _cast_by_assignments(table: Any, rows: Any) -> Any:
     return whole * table + truth * 2 * table
 
 
+def _of_whole_numbers(table: Any, rows: Any) -> Any:
+    whole, truth = (table * 3).long(), table > 0
+    filled = whole.masked_fill(truth, 2.7) * whole.scatter(1, TWICE, -1.5) + F.pad(whole, (1, -1), value=1.6)
+    means = whole.scatter_reduce(1, TWICE, (rows * 5).long(), "mean")
+    means += whole.scatter_reduce(1, TWICE, (rows * 5).long(), "mean", include_self=False)
+    either = truth.scatter_add(1, TWICE, rows > -1).index_put((ROWS,), truth[1:], accumulate=True)
+    return (filled + means + either) * table
+
+
 def _masked(table: Any, rows: Any) -> Any:
     found = table.clone()
     found[:, COLUMNS] = rows
@@ -102,6 +111,7 @@ CASES: dict[str, Callable[[Any, Any], Any]] = {
     "index_put of two": lambda a, b: a.index_put((ROWS, torch.tensor([-1, 1])), b[0]),
     "index_put adds": lambda a, b: a.index_put((torch.tensor([1, 1]),), a[:2], accumulate=True),
     "assignments": _assigned,
+    "writes to whole numbers and truth values": _of_whole_numbers,
     "assignments to masks": _masked,
     "places of constant masks": _selected,
     "assignments to diagonals": _with_other_diagonals,
