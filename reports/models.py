@@ -29,40 +29,44 @@ and sizes are named in the same way.
 """
 
 NOTES = """
-The counts are those of the parameters that the optimizer is given, as published unless a note says otherwise.
-Scales of batch normalisation that are fixed at one are counted, as in MXNet. Moving averages are not.
+The table counts the parameters that the optimizer is given. Counts are as published unless a note says
+otherwise. Scales of batch normalisation that are fixed at one are counted, as in MXNet. Moving averages are
+not.
 
 - `alexnet` has its two halves merged into one: every convolution reads all channels. With the halves apart
   it would have 60,965,224 parameters.
 - `resnet` is the second form, with normalisation before each convolution, as in MXNet's example. The
-  published counts are those of the first: 11,689,512, 21,797,672, 25,557,032, 44,549,160 and 60,192,808.
-  The second form normalises the data and no shortcuts. With 18 and 34 layers its first unit has a projection.
+  published counts are those of the first form: 11,689,512, 21,797,672, 25,557,032, 44,549,160 and 60,192,808.
+  The second form normalises the data, but not the shortcuts. With 18 and 34 layers its first unit has a
+  projection.
 - `wresnet` with 50, 101 or 152 layers multiplies the channels of every unit and leaves the stem as it is.
 - `inception-v3` has no auxiliary classifier.
 - `transformer-encoder` is BERT without segments and pooler. Its 12 layers of 768 have 85,054,464
   parameters. A label of -1 leaves a position out.
-- `transformer` and `transformer-decoder` learn their positions. The decoder alone takes `memory`, the
+- `transformer` and `transformer-decoder` learn their positions. `transformer-decoder` takes `memory`, the
   encoder's output, as an input. A layer of 512 has 3,152,384 parameters in the encoder and 4,204,032 in the
   decoder.
-- Transformers predict with their embedding and have heads of 64 features unless `heads` says otherwise.
-  `gpt` and `transformer-encoder` use the exact GELU, the others rectifiers.
-- `width` scales the channels of a convolutional network, `hidden` sets its fully connected layers.
+- Transformers use the weights of their embedding to predict words. Their heads have 64 features unless
+  `heads` says otherwise. `gpt` and `transformer-encoder` use the exact GELU, the others rectifiers.
+- `width` scales the channels of a convolutional network, and `hidden` is the size of its fully connected
+  layers.
 - `word-rnn`, `char-crn`, `trn` and `e3d`, each in two sizes, `wresnet-610-14` and `wresnet-304-28` are the
-  models of ParDNN's table 3. Sizes that it does not state are chosen so that parameters come near it. They
-  are the vocabulary of `word-rnn`, the width of `trn` (`inner` is the table's 4,098, as 4,096, and 8,192),
-  and layers and window of `e3d`. `trn` has its 52 layers in two halves, `trn-2` its 48; `layers` counts
-  those of one half.
+  models of ParDNN's table 3. Sizes that the table does not state are chosen so that the number of parameters
+  comes near it: the vocabulary of `word-rnn`, the width of `trn`, and the layers and window of `e3d`. For
+  `inner` of `trn` the table has 4,098, which is 4,096 here, and 8,192. The 52 layers of `trn` and the 48 of
+  `trn-2` are in two halves, and `layers` counts those of one half.
 - `nmt` is the recurrent translation model of FlexFlow's table 4: two layers of LSTM for each language,
   attention by products, a softmax at each of 40 steps. The table leaves the vocabulary open. `layers` counts
   those of one language.
 - `char-crn` reads the letters of words, by convolutions of one to seven letters and two highway layers. The
   table has 0.23e9 parameters, but eight layers of 2,048 features alone have 0.26e9.
 - `e3d` is the eidetic 3D LSTM: convolutions over frames, rows and columns, a memory that runs through all
-  layers, and attention to all past states. Frames are cut into patches before they are fed, `patch` wide, and
-  normalisation is over channels. Every step is fed a true window of frames and predicts the next frame.
+  layers, and attention to all past states. Before frames are fed, they are cut into patches that are `patch`
+  wide. Normalisation is over channels. Every step is fed a true window of frames and predicts the next frame.
 
-Operations of training graphs at default sizes, and processor seconds to build symbol and graph on one core
-(`python -m benchmarks.deep_models`, `benchmarks/results/deep_models.json`). Nodes are those of TensorFlow's
+This table has the models of ParDNN's table 3 at their default sizes: the operations of the training graph,
+and the processor seconds to build symbol and graph on one core (`python -m benchmarks.deep_models`,
+`benchmarks/results/deep_models.json`). *In the table* means the paper's. Its nodes are those of TensorFlow's
 graph.
 
 | model | parameters, 1e9 | in the table | operations | nodes in the table | seconds |
