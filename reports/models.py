@@ -52,8 +52,8 @@ not.
   layers.
 - `word-rnn`, `char-crn`, `trn` and `e3d`, each in two sizes, `wresnet-610-14` and `wresnet-304-28` are the
   models of ParDNN's table 3. Sizes that the table does not state are chosen so that the number of parameters
-  comes near it: the vocabulary of `word-rnn`, the width of `trn`, and the layers and window of `e3d`. For
-  `inner` of `trn` the table has 4,098, which is 4,096 here, and 8,192. The 52 layers of `trn` and the 48 of
+  comes near it: the vocabulary of `word-rnn`, the width of `trn`, and the layers and window of `e3d`. `inner`
+  is 4,096 in `trn`, for which the table has 4,098, and 8,192 in `trn-2`. The 52 layers of `trn` and the 48 of
   `trn-2` are in two halves, and `layers` counts those of one half.
 - `nmt` is the recurrent translation model of FlexFlow's table 4: two layers of LSTM for each language,
   attention by products, a softmax at each of 40 steps. The table leaves the vocabulary open. `layers` counts
