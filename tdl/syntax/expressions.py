@@ -119,6 +119,8 @@ class Expressions:
                 return Lambda(self._binders(parts[0]), self.expression(parts[1]), span)
             case "setting":
                 (part,) = parts
+                if isinstance(part, Quoted) and not part.value:
+                    return Failed(span)
                 given = part if isinstance(part, Quoted) else self.expression(part)
                 return AttributeSetting(str(tokens[0]), given, span)
             case "member":
@@ -319,6 +321,8 @@ class Expressions:
 
     def _called(self, call: DescriptionCall, indices: tuple[Index, ...], span: Span) -> Part:
         """Return an element of a call's result, whose stages come before the statement being built."""
+        if any(isinstance(argument, Failed) for argument in call.arguments):
+            return Failed(span)
         try:
             stages = self.calls.stages(call)
         except MisfitError as error:

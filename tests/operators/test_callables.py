@@ -102,3 +102,9 @@ def test_given_operators_hide_the_library_and_may_be_of_it() -> None:
 def test_calls_that_do_not_fit_are_refused(call: str, reason: str) -> None:
     with pytest.raises(DescriptionError, match=reason):
         tofu.parse(f"def f(x):\n    return lambda i, j: {call} + x[i, j]")
+
+
+def test_a_string_that_is_not_a_word_has_one_complaint() -> None:
+    with pytest.raises(DescriptionError) as caught:
+        tofu.parse('def f(x):\n    return lambda i: sum(x[:, :], axis="(1,)")[i]')
+    assert [each.message for each in caught.value.diagnostics] == ['"(1,)" is not a word']
