@@ -50,7 +50,7 @@ def read(path: Path, reading: Reading | None = None) -> Dataset:
 def _reader(path: Path) -> Reader:
     if path.is_dir():
         return _of_folder(path)
-    if not path.is_file():
+    if not path.exists():
         raise DataError(f"there is no file or folder {path}; name the one that holds the data")
     with open_regular(path) as file:
         start = file.read(16)

@@ -36,6 +36,12 @@ def test_nothing_there(tmp_path: Path, refused: Refuse) -> None:
     )
 
 
+def test_a_device(refused: Refuse) -> None:
+    assert refused(Path("/dev/null")) == (
+        "/dev/null cannot be read: not a regular file but a pipe, socket or device"
+    )
+
+
 def test_an_empty_folder(tmp_path: Path, refused: Refuse) -> None:
     said = refused(tmp_path)
     assert said.startswith(f"{tmp_path}: expected an .npz file with data and label, CIFAR-10 batches")
