@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -241,9 +242,8 @@ class Orthogonal(Initializer):
         self.rand_type = rand_type
 
     def _init_weight(self, name: str, arr: NDArray) -> None:
-        rows = arr.shape[0]
         drawn = generator(str(name), current_seed())
-        shape = (rows, arr.size // rows)
+        shape = (math.prod(arr.shape[:1]), math.prod(arr.shape[1:]))
         matrix = drawn.uniform(-1, 1, shape) if self.rand_type == "uniform" else drawn.normal(0, 1, shape)
         left, _, right = np.linalg.svd(matrix, full_matrices=False)
         arr[:] = self.scale * (left if left.shape == shape else right).reshape(arr.shape)

@@ -66,6 +66,10 @@ def test_orthogonal(rand_type: str, shape: tuple[int, ...]) -> None:
     np.testing.assert_allclose(small, 1.5**2 * np.eye(len(small)), atol=1e-5)
 
 
+def test_orthogonal_without_rows() -> None:
+    assert filled(mx.init.Orthogonal(), "w_weight", 0, 3).shape == (0, 3)
+
+
 def test_bilinear_weights_interpolate() -> None:
     np.testing.assert_allclose(
         filled(mx.init.Bilinear(), "up_weight", 1, 1, 4, 4)[0, 0],
