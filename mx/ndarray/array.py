@@ -187,10 +187,10 @@ class NDArray:
         return self._combine(_remainder, other, self)
 
     def __pow__(self, other: Operand) -> NDArray:
-        return self._combine(np.power, self, other)
+        return self._combine(_power, self, other)
 
     def __rpow__(self, other: Operand) -> NDArray:
-        return self._combine(np.power, other, self)
+        return self._combine(_power, other, self)
 
     def __neg__(self) -> NDArray:
         return NDArray(-self.numpy_array)
@@ -209,6 +209,9 @@ class NDArray:
 
     def __itruediv__(self, other: Operand) -> NDArray:
         return self._into(self / other)
+
+    def __imod__(self, other: Operand) -> NDArray:
+        return self._into(self % other)
 
     def __eq__(self, other: object) -> Any:
         return NotImplemented if other is None else self._combine(np.equal, self, other)
@@ -249,6 +252,12 @@ def _remainder(left: Array, right: Array) -> Array:
     """Return remainders with the sign of the divisor; those by zero are zero, as in MXNet."""
     zero = right == 0
     return np.where(zero, 0, np.mod(left, np.where(zero, 1, right)))
+
+
+def _power(left: Array, right: Array) -> Array:
+    """Return powers, fractions for integers to a negative power, which NumPy refuses."""
+    fractions = right.dtype.kind == "i" and (right < 0).any()
+    return np.power(left, right.astype(np.float64) if fractions else right)
 
 
 def _plain(key: Any) -> Any:

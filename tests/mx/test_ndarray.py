@@ -72,6 +72,21 @@ def test_arithmetic_in_place_changes_the_array_itself() -> None:
     assert view.asnumpy().tolist() == a.asnumpy().tolist() == [6, 6]
 
 
+def test_remainders_in_place_change_the_array_itself() -> None:
+    array = mx.nd.array([[1, 2], [3, 4]])
+    row = array[1]
+    row %= 3
+    assert array.asnumpy().tolist() == [[1, 2], [0, 1]]
+
+
+def test_integers_to_a_negative_power_are_truncated() -> None:
+    whole = mx.nd.array([1, 2, -1], dtype="int32")
+    for found in (whole**-1, whole ** mx.nd.array([-1, -1, -1], dtype="int32")):
+        assert found.dtype is np.int32
+        assert found.asnumpy().tolist() == [1, 0, -1]
+    assert (2**whole).asnumpy().tolist() == [2, 4, 0]
+
+
 def test_arrays_are_pickled_with_their_type() -> None:
     a = mx.nd.array([[1, 2]], dtype="int32")
     b = pickle.loads(pickle.dumps(a))
