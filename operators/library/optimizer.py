@@ -108,11 +108,11 @@ RESCALED = "(rescale_grad * grad[*i])"
 DECAYED = "(rescale_grad * grad[*i] + wd * weight[*i])"
 
 
-def _definition(template: str, step: str, **parts: str) -> Fixed:
+def _definition(template: str, step: str, decay: str = "", **parts: str) -> Fixed:
     """Return an update. `{step}` in the template is the rescaled gradient, clipped if `clip_gradient` >= 0.
 
-    `parts` fill the template's other places and may contain steps themselves. `clip_weights` above zero
-    bounds the new weight, `{bounded}`.
+    A `decay` is added to it after that. `parts` fill the template's other places and may contain steps
+    themselves. `clip_weights` above zero bounds the new weight, `{bounded}`.
     """
 
     def describe(attributes: Attributes) -> Variant:
@@ -125,6 +125,8 @@ def _definition(template: str, step: str, **parts: str) -> Fixed:
         if attributes.number("clip_gradient") >= 0:
             constants["clip_gradient"] = attributes.number("clip_gradient")
             clip, own = ", clip_gradient", f"minimum(maximum({step}, -clip_gradient), clip_gradient)"
+        if decay:
+            own = f"({own} + {decay})"
         filled = {name: part.format(step=own) for name, part in parts.items()}
         if "bounded" in filled and attributes.number("clip_weights") > 0:
             constants["clip_weights"] = attributes.number("clip_weights")
@@ -142,9 +144,9 @@ def _logarithm(operator: str, name: str, beta: float) -> float:
     return log(beta) if beta else -1e30
 
 
-def _corrected(operator: str, step: str, kept: str) -> Fixed:
+def _corrected(operator: str, kept: str, decay: str = "") -> Fixed:
     """Return an update of Adam that corrects moments, with the logarithms of both betas as constants."""
-    plain = _definition(ADAM_CORRECTED, step, name=operator, kept=kept)
+    plain = _definition(ADAM_CORRECTED, RESCALED, decay, name=operator, kept=kept)
 
     def describe(attributes: Attributes) -> Variant:
         found = plain.describe(attributes)
@@ -202,14 +204,14 @@ OPERATORS = (
     ),
     _update(
         "adam_corrected_update",
-        _corrected("adam_corrected_update", DECAYED, "weight[*i]"),
+        _corrected("adam_corrected_update", "weight[*i]", "wd * weight[*i]"),
         ("mean", "var"),
         *MOMENTS,
         scalars=("lr", "count"),
     ),
     _update(
         "adamw_update",
-        _corrected("adamw_update", RESCALED, "(1 - lr[0] * wd) * weight[*i]"),
+        _corrected("adamw_update", "(1 - lr[0] * wd) * weight[*i]"),
         ("mean", "var"),
         *MOMENTS,
         scalars=("lr", "count"),

@@ -49,7 +49,11 @@ class TwoViews(torch.nn.Module):
 
 
 def trained_by_torch(
-    module: Any, batches: list[Any], make: Callable[[Any], Any], clip_norm: float | None = None
+    module: Any,
+    batches: list[Any],
+    make: Callable[[Any], Any],
+    clip_norm: float | None = None,
+    clip_value: float | None = None,
 ) -> Any:
     """Return a copy of the module after a step for each batch."""
     trained = copy.deepcopy(module)
@@ -59,6 +63,8 @@ def trained_by_torch(
         trained(*batch).backward()
         if clip_norm is not None:
             torch.nn.utils.clip_grad_norm_(trained.parameters(), clip_norm)
+        if clip_value is not None:
+            torch.nn.utils.clip_grad_value_(trained.parameters(), clip_value)
         optimizer.step()
     return trained
 
@@ -137,6 +143,18 @@ def test_ten_steps_of_adam_with_clipped_gradients(workers: int) -> None:
         else:
             with pytest.raises(AssertionError):
                 require_equal_states(expected, found, 1e-4)
+
+
+def test_values_of_gradients_are_clipped_before_weights_decay() -> None:
+    torch.manual_seed(0)
+    module = Regression()
+    batches = [(normal(8, 3, 8, 8), whole(5, 8)) for _ in range(STEPS)]
+    expected = trained_by_torch(
+        module, batches, lambda p: torch.optim.Adam(p, 0.01, eps=1e-3, weight_decay=0.1), clip_value=0.02
+    )
+    optimizer = adam(epsilon=1e-3, weight_decay=0.1, rescale=1.0, epsilon_mode="torch", clip_value=0.02)
+    found = trained_by_tofu(module, batches, optimizer, 0.01, workers=2)
+    require_equal_states(expected, found, 1e-4)
 
 
 @pytest.mark.parametrize("workers", [1, 8])

@@ -183,7 +183,7 @@ def test_adam_that_corrects_moments_before_it_adds_epsilon(clip: float) -> None:
     weight, mean, var = update(
         "adam_corrected_update", given, **settings, wd=0.01, rescale_grad=0.5, clip_gradient=clip
     )
-    gradient = step(0.01, clip, decayed=True)
+    gradient = step(0, clip) + 0.01 * WEIGHT
     np.testing.assert_allclose(mean, 0.8 * FIRST + 0.2 * gradient)
     np.testing.assert_allclose(var, 0.9 * SECOND + 0.1 * gradient**2)
     corrected, spread = mean / (1 - 0.8**3), np.sqrt(var / (1 - 0.9**3))
