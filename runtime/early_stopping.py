@@ -40,8 +40,9 @@ class EarlyStopping:
         found = [metric for metric in metrics if self.metric in (None, metric.name)]
         if not found:
             names = [metric.name for metric in metrics]
+            needed = "a metric" if self.metric is None else f"the metric {self.metric!r}"
             raise DataError(
-                f"early stopping needs the metric {self.metric or 'of a run'!r}, but the run measures "
+                f"early stopping needs {needed}, but the run measures "
                 f"{', '.join(names) or 'nothing'}{alternatives(self.metric or '', names)}; name it in metric="
             )
         return found[0]

@@ -58,7 +58,7 @@ def test_what_makes_no_sense_is_refused() -> None:
         EarlyStopping(least_gain=-1)
     with pytest.raises(DataError, match=r"needs the metric 'acuracy', .* did you mean 'accuracy'"):
         EarlyStopping(metric="acuracy").chosen([ACCURACY])
-    with pytest.raises(DataError, match=r"but the run measures nothing"):
+    with pytest.raises(DataError, match=r"needs a metric, but the run measures nothing; name it in metric="):
         EarlyStopping().chosen([])
 
 
