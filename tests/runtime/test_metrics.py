@@ -78,6 +78,8 @@ def test_bad_labels_and_names_are_refused() -> None:
         Tally(get_metric("accuracy")).add([(np.array([0, 1, 2, 3]), OUTPUT)])
     with pytest.raises(DataError, match=r"shape \(4, 3\) and the label \(3,\)"):
         Tally(get_metric("accuracy")).add([(LABEL[:3], OUTPUT)])
+    with pytest.raises(DataError, match=r"a label is 0\.5, but a metric of classes needs .*, 0 to 2; for"):
+        Tally(get_metric("accuracy")).add([(np.array([0, 1, 0.5, 2]), OUTPUT)])
     with pytest.raises(DataError, match=r"labels run from nan to nan, but there are 3 classes"):
         Tally(get_metric("accuracy")).add([(np.full(4, np.nan), OUTPUT)])
     with pytest.raises(DataError, match=r"no metric 'acuracy'; did you mean 'accuracy'\?$"):
