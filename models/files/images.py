@@ -16,12 +16,16 @@ from .dataset import Dataset, Reading, refusal
 from .held_out import split
 
 if TYPE_CHECKING:
-    from PIL.Image import Image
+    from PIL import Image
 
 WHAT = "folders of images"
 TRAIN = "train"
 HELD_OUT = ("test", "val", "valid", "validation")
-GREY = ("1", "L", "LA", "I;16")
+GREY = ("1", "L", "LA")
+TWO_BYTES = "I;16"
+"""How the modes of grey images with two bytes a pixel begin."""
+UNBOUNDED = ("I", "F")
+"""Modes whose pixels are any numbers, so that none is known to be white."""
 Pixels = npt.NDArray[np.uint8]
 
 
@@ -114,6 +118,13 @@ def _image(path: Path, resize: tuple[int, int] | None) -> Pixels:
         with warnings.catch_warnings():
             warnings.simplefilter("error", Image.DecompressionBombWarning)
             with open_regular(path) as file, Image.open(file) as opened:
+                if opened.mode in UNBOUNDED:
+                    raise refusal(
+                        path,
+                        "pixels of one or two bytes a channel",
+                        f"those of mode {opened.mode}",
+                        "save it with one byte a channel",
+                    )
                 return np.asarray(_converted(opened, resize), np.uint8)
     except UnidentifiedImageError as error:
         raise refusal(path, "an image", "another kind of file", "remove it from the folder") from error
@@ -123,6 +134,11 @@ def _image(path: Path, resize: tuple[int, int] | None) -> Pixels:
         raise DataError(f"{path} is a damaged image: {error}; replace or remove it") from error
 
 
-def _converted(image: Image, resize: tuple[int, int] | None) -> Any:
-    plain = image.convert("L" if image.mode in GREY else "RGB")
+def _converted(image: Image.Image, resize: tuple[int, int] | None) -> Any:
+    from PIL import Image
+
+    if image.mode.startswith(TWO_BYTES):
+        plain = Image.fromarray((np.asarray(image) >> 8).astype(np.uint8))
+    else:
+        plain = image.convert("L" if image.mode in GREY else "RGB")
     return plain if resize is None else plain.resize((resize[1], resize[0]))

@@ -58,6 +58,24 @@ def test_grey_images_have_one_channel(tmp_path: Path) -> None:
     assert read(tmp_path).sample == (1, 5, 4)
 
 
+def test_grey_images_of_two_bytes_a_pixel_are_not_clipped(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    for number, value in enumerate((0, 257, 0x8000, 0xFFFF)):
+        Image.fromarray(np.full((5, 4), value, np.uint16)).save(tmp_path / "a" / f"{number}.png")
+    data = read(tmp_path, Reading(hold_out=0)).split.train_data
+    assert data.shape == (4, 1, 5, 4)
+    np.testing.assert_allclose(data[:, 0, 0, 0] * 255, [0, 1, 128, 255], rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["int32", "float32"])
+def test_images_whose_white_is_not_known(tmp_path: Path, refused: Refuse, kind: str) -> None:
+    (tmp_path / "a").mkdir()
+    Image.fromarray(np.ones((5, 4), kind)).save(tmp_path / "a" / "0.tif")
+    said = refused(tmp_path)
+    assert "expected pixels of one or two bytes a channel, found those of mode" in said
+    assert said.endswith("save it with one byte a channel")
+
+
 def test_one_image_in_colour_makes_all_so(pets: Path) -> None:
     _save(pets / "cat" / "grey.png", 9, mode="L")
     assert read(pets).sample == (3, 5, 4)
