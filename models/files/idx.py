@@ -74,17 +74,18 @@ def _read(path: Path, stream: Any, size: int, most: int) -> npt.NDArray[np.uint8
 
 def is_folder(folder: Path) -> bool:
     """Return whether a folder has files named as MNIST's."""
-    return any(_IMAGES.fullmatch(path.name) for path in folder.iterdir())
+    return any(_IMAGES.fullmatch(path.name) and path.is_file() for path in folder.iterdir())
 
 
 def read(path: Path, reading: Reading) -> Dataset:
     """Return a folder with MNIST's four files, or one file of images with the file of its labels next to it.
 
-    Those named `t10k` or `test` are held out. Images are `[n, 1, height, width]` from 0 to 1.
+    Those with `t10k` or `test` in their name, as in `emnist-letters-test-images-idx3-ubyte`, are held out.
+    Images are `[n, 1, height, width]` from 0 to 1.
     """
     reading.only(path, WHAT)
     if path.is_dir():
-        parts = {_is_test(each): each for each in sorted(path.iterdir()) if _IMAGES.fullmatch(each.name)}
+        parts = _parts(path)
         if False not in parts:
             raise refusal(path, "train-images-idx3-ubyte", parts[True].name, "add the images to train on")
         train, test = _samples(parts[False]), _samples(parts[True]) if True in parts else None
@@ -101,8 +102,35 @@ def read(path: Path, reading: Reading) -> Dataset:
     return Dataset(WHAT, split(path, train, test, reading.hold_out), int(largest) + 1)
 
 
-def _is_test(path: Path) -> bool:
-    return path.name.startswith(("t10k", "test"))
+def _parts(folder: Path) -> dict[bool, Path]:
+    """Return the file of images to train on and that to hold out, by whether they are held out.
+
+    Raises DataError if there are several of either. One may be there gzipped as well.
+    """
+    parts: dict[bool, Path] = {}
+    for each in sorted(path for path in folder.iterdir() if path.is_file()):
+        matched = _IMAGES.fullmatch(each.name)
+        if matched is None:
+            continue
+        other = parts.setdefault(_is_test(matched["part"]), each)
+        if _plain(other.name) != _plain(each.name):
+            raise refusal(
+                folder,
+                "one file of images to train on, and one to hold out",
+                f"{other.name} and {each.name}",
+                "move one of them into another folder",
+            )
+    return parts
+
+
+def _plain(name: str) -> str:
+    """Return a name as that of the file that is not gzipped, with a dash before `idx`."""
+    return name.removesuffix(".gz").replace(".idx", "-idx")
+
+
+def _is_test(part: str) -> bool:
+    """Return whether a part of a data set, such as `emnist-letters-test-`, is to be held out."""
+    return not {"t10k", "test"}.isdisjoint(re.split(r"[-._]", part))
 
 
 def _samples(path: Path) -> Samples:

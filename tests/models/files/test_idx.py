@@ -38,6 +38,26 @@ def test_dots_in_names(mnist: Path) -> None:
     assert len(read(mnist).split.train_data) == 6
 
 
+def test_parts_of_emnist(mnist: Path) -> None:
+    for path in list(mnist.iterdir()):
+        part, _, rest = path.name.partition("-")
+        path.rename(mnist / f"emnist-letters-{'test' if part == 't10k' else part}-{rest}")
+    split = read(mnist).split
+    assert (len(split.train_data), len(split.test_data)) == (6, 2)
+
+
+def test_images_that_are_there_twice(mnist: Path, refused: Refuse) -> None:
+    unpacked = gzip.decompress((mnist / "train-images-idx3-ubyte.gz").read_bytes())
+    (mnist / "train-images.idx3-ubyte").write_bytes(unpacked)
+    (mnist / "train-labels.idx1-ubyte").write_bytes((mnist / "train-labels-idx1-ubyte").read_bytes())
+    (mnist / "more-images-idx3-ubyte").mkdir()
+    assert len(read(mnist).split.train_data) == 6
+    (mnist / "other-images-idx3-ubyte").write_bytes(unpacked)
+    said = refused(mnist)
+    assert "found other-images-idx3-ubyte and train-images-idx3-ubyte.gz" in said
+    assert said.endswith("move one of them into another folder")
+
+
 def test_truncated(mnist: Path, refused: Refuse) -> None:
     path = mnist / "train-labels-idx1-ubyte"
     path.write_bytes(path.read_bytes()[:-2])
