@@ -12,14 +12,13 @@ import numpy as np
 
 from ...dataflow.symbol import Symbol
 from ...errors import DataError, ExecutionError
-from ...runtime.feeding import valid_rows
 from .. import metric as mx_metric
 from .. import model
 from ..callback import BatchEndParam
 from ..initializer import Uniform
 from ..io import DataBatch, DataIter, NDArrayIter
 from ..ndarray.array import NDArray
-from .inputs import padding
+from .inputs import padding, without_padding
 
 Callbacks = Callable[..., Any] | Sequence[Callable[..., Any]] | None
 Params = Mapping[str, NDArray]
@@ -278,7 +277,7 @@ class BaseModule(ABC):
 def _without(output: NDArray, batch: DataBatch) -> NDArray:
     """Return an output without the rows of samples that fill the batch."""
     size = len(batch.data[0])
-    return NDArray(valid_rows(output.numpy_array, size, size - padding(batch)).copy())
+    return NDArray(without_padding(output.numpy_array, size, size - padding(batch)).copy())
 
 
 def _call(callbacks: Callbacks, *arguments: Any) -> None:

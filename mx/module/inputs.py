@@ -9,6 +9,7 @@ from typing import Any
 from ...errors import DataError
 from ...operators.kernels.kernel import Array
 from ...runtime.data import Batch
+from ...runtime.feeding import valid_rows
 from ..io import DataBatch, DataDesc
 from ..ndarray.array import as_array
 
@@ -52,6 +53,14 @@ class Inputs:
 def padding(batch: DataBatch) -> int:
     """Return the number of samples that only fill a batch; a batch that does not say so has none."""
     return getattr(batch, "pad", None) or 0
+
+
+def without_padding(array: Array, size: int, valid: int) -> Array:
+    """Return the rows of the first `valid` of a batch's `size` samples.
+
+    Return the whole array if samples have no rows of their own, such as a loss of the whole batch.
+    """
+    return valid_rows(array, size, valid) if array.ndim and len(array) % size == 0 else array
 
 
 def described(given: Any, names: Sequence[str], what: str) -> list[DataDesc]:

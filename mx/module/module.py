@@ -14,7 +14,6 @@ from ...errors import DataError, ExecutionError
 from ...operators.kernels.kernel import Array
 from ...runtime.context import devices_of
 from ...runtime.executor import Executor
-from ...runtime.feeding import valid_rows
 from ...runtime.learning_rate import fed_rate
 from ...runtime.parameters import optimizer_state
 from ...support.wording import alternatives
@@ -28,7 +27,7 @@ from ..ndarray.files import load, save
 from ..optimizer import Optimizer, create
 from ..seed import current_seed
 from .base_module import BaseModule, Params
-from .inputs import Inputs, described
+from .inputs import Inputs, described, without_padding
 from .iteration import Iteration
 from .values import leave, merged, start_values, write_states
 
@@ -287,11 +286,11 @@ class Module(BaseModule):
         names = self.label_names or [f"label{index}" for index in range(len(arrays))]
         eval_metric.update_dict(
             {
-                name: NDArray(valid_rows(array, batch.size, batch.valid))
+                name: NDArray(without_padding(array, batch.size, batch.valid))
                 for name, array in zip(names, arrays, strict=False)
             },
             {
-                name: NDArray(valid_rows(output, batch.size, batch.valid))
+                name: NDArray(without_padding(output, batch.size, batch.valid))
                 for name, output in zip(self.output_names, iteration.outputs(), strict=True)
             },
         )

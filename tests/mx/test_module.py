@@ -225,6 +225,18 @@ def test_predict_leaves_out_what_only_fills_the_batch() -> None:
     assert module.score(batches(5), ["acc", "ce"], num_batch=1)[0][0] == "accuracy"
 
 
+def test_a_loss_of_the_whole_batch() -> None:
+    data = mx.sym.Variable("data")
+    score = mx.sym.Reshape(mx.sym.FullyConnected(data, num_hidden=1, name="fc"), shape=(-1,))
+    loss = mx.sym.MakeLoss(mx.sym.mean(mx.sym.square(score - mx.sym.Variable("target"))), name="loss")
+    module = mx.mod.Module(loss, label_names=["target"])
+    given = mx.io.NDArrayIter(DATA, np.ones(len(DATA), "f4"), 5, label_name="target")
+    settings = {"initializer": mx.init.Zero(), "optimizer_params": {"learning_rate": 0}}
+    module.fit(given, eval_metric="loss", num_epoch=1, **settings)
+    assert module.score(given, "loss") == [("loss", 1.0)]
+    assert module.predict(given).asnumpy().tolist() == [1, 1, 1]
+
+
 def test_bind_says_what_is_missing() -> None:
     with pytest.raises(mx.MXNetError, match="no argument 'dta'; did you mean 'data'"):
         mx.mod.Module(network(), data_names=["dta"])
