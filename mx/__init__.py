@@ -64,6 +64,7 @@ _UNSUPPORTED = {
     "engine": "MXNet's scheduler; Tofu plans the order of operations before it runs",
     "gluon": "imperative layers; compose the network from mx.sym",
     "image": "reading images; give arrays to mx.io.NDArrayIter",
+    "mon": "watching tensors; bind symbol.get_internals() to look at them",
     "monitor": "watching tensors; bind symbol.get_internals() to look at them",
     "np": "MXNet's own NumPy; use NumPy",
     "npx": "MXNet's own NumPy; use NumPy",

@@ -32,6 +32,8 @@ def test_unknown_names_get_near_ones_and_missing_parts_their_replacement() -> No
         mx.optimiser  # noqa: B018
     with pytest.raises(AttributeError, match=r"mx\.gluon is not supported: .* compose the network"):
         mx.gluon.nn  # noqa: B018
+    with pytest.raises(AttributeError, match=r"mx\.mon is not supported: .* symbol\.get_internals"):
+        mx.mon  # noqa: B018
     with pytest.raises(AttributeError, match="did you mean 'FullyConnected'"):
         mx.sym.FullyConected  # noqa: B018
     with pytest.raises(AttributeError, match="did you mean 'zeros'"):
