@@ -100,7 +100,7 @@ def check_classes(label: Array, classes: int) -> None:
     """Raise DataError for a label that is not the number of a class."""
     if label.size and not 0 <= label.min() <= label.max() < classes:
         raise DataError(f"labels run from {label.min()} to {label.max()}, but there are {classes} classes")
-    fractions = label[label != np.floor(label)]
+    fractions = np.extract(label % 1, label)
     if fractions.size:
         raise DataError(
             f"a label is {fractions[0]}, but a metric of classes needs their numbers, 0 to {classes - 1}; "
