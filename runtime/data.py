@@ -16,7 +16,7 @@ import numpy.typing as npt
 from ..analyzer.indices.region import Shape
 from ..errors import DataError
 from ..operators.kernels.kernel import Array
-from ..support.checked_argument import array_of, require_count
+from ..support.checked_argument import array_of, require, require_count
 from .initializer import generator
 
 Arrays = Mapping[str, npt.ArrayLike]
@@ -103,16 +103,28 @@ class Batches(ABC):
 
 def checked(data: Batches, number: int = 0) -> Iterator[Batch]:
     """Yield the batches of one epoch. Raises DataError if they do not match the data's description."""
-    count = 0
+    count, names = 0, tuple(data.shapes)
     for batch in data.epoch(number):
         count += 1
         if not isinstance(batch, Batch):
             raise DataError(f"epoch {number} gave a {type(batch).__name__}, expected a tofu.Batch")
+        _require_arrays(batch, names)
+        require_count(batch.valid, "the number of valid samples of a batch", DataError)
         if not 0 < batch.valid <= batch.size:
             raise DataError(f"a batch of {batch.size} samples states that {batch.valid} of them are valid")
         yield batch
     if count != len(data):
         raise DataError(f"epoch {number} gave {count} batches, but the length of the data is {len(data)}")
+
+
+def _require_arrays(batch: Batch, names: Sequence[str]) -> None:
+    """Raise DataError unless a batch has an array of each name."""
+    given = {**batch.data, **batch.label}
+    for name in names:
+        if name not in given:
+            raise DataError(f"a batch has no '{name}', whose shape the data state; give it in every batch")
+        fits = isinstance(given[name], np.ndarray)
+        require(fits, given[name], f"'{name}' of a batch", "a NumPy array", DataError)
 
 
 class ArrayIterator(Batches):

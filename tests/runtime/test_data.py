@@ -79,7 +79,7 @@ class Given(Batches):
         return iter(self.batches)
 
 
-def given(valid: int = 4) -> Batch:
+def given(valid: Any = 4) -> Batch:
     return Batch({"data": np.zeros((4, 2))}, {"softmax_label": np.zeros(4)}, valid)
 
 
@@ -96,6 +96,13 @@ def test_batches_of_ones_own() -> None:
         ([given(), given()], "epoch 0 gave 2 batches"),
         ([{"data": 1}], "gave a dict, expected a tofu.Batch"),
         ([given(5)], "a batch of 4 samples states that 5 of them are valid"),
+        ([given(3.5)], r"the number of valid samples of a batch is 3\.5 \(float\); give an integer"),
+        ([Batch({}, {"softmax_label": np.zeros(4)}, 4)], "a batch has no 'data', whose shape the data state"),
+        ([Batch({"data": np.zeros((4, 2))}, {}, 4)], "a batch has no 'softmax_label'"),
+        (
+            [Batch({"data": [[0, 0]] * 4}, {"softmax_label": np.zeros(4)}, 4)],
+            r"'data' of a batch is \[\[.* \(list\); give a NumPy array",
+        ),
     ],
 )
 def test_batches_that_are_not_what_they_say(batches: list[object], message: str) -> None:
