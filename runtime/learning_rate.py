@@ -118,7 +118,10 @@ def _require_numbers(**settings: object) -> None:
 
 def rate_at(rate: LearningRate, step: int) -> float:
     """Return the rate at a step. Raises DataError if it is not a finite number."""
-    found = rate(step)
+    try:
+        found = rate(step)
+    except OverflowError:
+        found = math.inf
     require(is_number(found), found, f"the learning rate of step {step}", "a finite number", DataError)
     return float(found)
 

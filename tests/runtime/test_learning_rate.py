@@ -7,7 +7,7 @@ import pytest
 import tofu
 from tofu.errors import DataError
 from tofu.optimizer import ConstantRate, CosineRate, LinearRate, StepRate, adam, sgd
-from tofu.runtime.learning_rate import fed_rate
+from tofu.runtime.learning_rate import fed_rate, rate_at
 
 
 def test_schedules() -> None:
@@ -73,3 +73,8 @@ def test_a_schedule_needs_one_plan() -> None:
         )
         assert len(module.plans) == 1
     assert rates == pytest.approx([0.1, 0.075, 0.05, 0.025])
+
+
+def test_a_rate_beyond_all_floats_is_refused() -> None:
+    with pytest.raises(DataError, match=r"the learning rate of step 400 is inf \(float\); give a finite num"):
+        rate_at(StepRate(0.1, 10.0, 1), 400)
