@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,6 +12,7 @@ import numpy as np
 from ..errors import DataError
 from ..models.files.idx import read_idx
 from ..runtime.data import ArrayIterator
+from ..support.wording import counted
 from .ndarray.array import NDArray, as_array
 from .seed import current_seed
 
@@ -104,6 +106,8 @@ class NDArrayIter(DataIter):
     The order of `shuffle` follows from `mx.random.seed`; it differs from epoch to epoch.
     """
 
+    _seed: int | None = None
+
     def __init__(
         self,
         data: Any,
@@ -122,7 +126,7 @@ class NDArrayIter(DataIter):
             _named(label, label_name) or None,
             batch_size,
             shuffle=shuffle,
-            seed=current_seed(),
+            seed=current_seed() if self._seed is None else self._seed,
             drop_last=last_batch_handle == "discard",
         )
         self.num_data = self._batches.samples
@@ -154,7 +158,11 @@ class NDArrayIter(DataIter):
 
 
 class MNISTIter(NDArrayIter):
-    """Images and labels in MNIST's idx files, gzipped or not: numbers from 0 to 1, `[batch, 1, 28, 28]`."""
+    """Images and labels in MNIST's idx files, gzipped or not: numbers from 0 to 1, `[batch, 1, 28, 28]`.
+
+    The order of `shuffle` follows from `seed` alone. Raises DataError for a part that is not there, and for
+    images that do not have `input_shape`.
+    """
 
     def __init__(
         self,
@@ -171,8 +179,13 @@ class MNISTIter(NDArrayIter):
         data_name: str = "data",
         label_name: str = "softmax_label",
     ) -> None:
+        if not 0 <= part_index < num_parts:
+            raise DataError(f"part_index is {part_index}, but there are {counted(num_parts, 'part')}")
+        self._seed = seed
         images = read_idx(Path(image))[part_index::num_parts].astype(np.float32) / 255
         shape = (-1,) if flat else tuple(input_shape or (1, *images.shape[1:]))
+        if input_shape is not None and math.prod(input_shape) != math.prod(images.shape[1:]):
+            raise DataError(f"{image} has images {images.shape[1:]}, but input_shape is {tuple(input_shape)}")
         labels = read_idx(Path(label))[part_index::num_parts].astype(np.float32)
         super().__init__(
             images.reshape(len(images), *shape), labels, batch_size, shuffle, "discard", data_name, label_name

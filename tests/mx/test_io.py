@@ -84,6 +84,16 @@ def test_mnist_files(tmp_path: Path) -> None:
     np.testing.assert_allclose(batch.data[0].asnumpy(), images[:3, None] / 255, rtol=1e-6)
     assert batch.label[0].asnumpy().tolist() == [0, 1, 2]
     assert mx.io.MNISTIter(**files, batch_size=3, flat=True).provide_data[0].shape == (3, 784)
+
+    def shuffled(seed: int) -> list[float]:
+        batches = mx.io.MNISTIter(**files, batch_size=6, seed=seed)
+        return [label for batch in batches for label in batch.label[0].asnumpy().tolist()]
+
+    assert shuffled(1) == shuffled(1) != shuffled(2)
+    with pytest.raises(mx.MXNetError, match="part_index is 2, but there are 2 parts"):
+        mx.io.MNISTIter(**files, batch_size=3, num_parts=2, part_index=2)
+    with pytest.raises(mx.MXNetError, match=r"has images \(28, 28\), but input_shape is \(3, 28, 28\)"):
+        mx.io.MNISTIter(**files, batch_size=3, input_shape=(3, 28, 28))
     (tmp_path / "labels").write_bytes(idx(np.arange(6))[:-1])
     with pytest.raises(mx.MXNetError, match="expected 6 = 6 bytes after the header, found 5 bytes"):
         mx.io.MNISTIter(**files, batch_size=3)
