@@ -30,9 +30,9 @@ def split(node: Reduction) -> Node | None:
     parts = guarded(node.reducer, node.body)
     if node.reducer is Reducer.SUM:
         facts = [fact for condition in parts.conditions for fact in _facts(condition)]
-        for factor in parts.factors:
+        for position, factor in enumerate(parts.factors):
             if isinstance(factor, Reduction) and (found := _parted(factor, facts)) is not None:
-                value = product([*without(parts.factors, [factor]), found])
+                value = product([*parts.factors[:position], *parts.factors[position + 1 :], found])
                 return reduction(node.reducer, node.variables, chosen(node.reducer, parts.conditions, value))
     return _parted(node, [])
 

@@ -87,6 +87,15 @@ def test_values_that_are_not_finite_reach_what_they_reach_in_the_description(val
     np.testing.assert_allclose(found[finite], expected[finite], 1e-12)
 
 
+def test_a_product_without_a_term_that_is_squared(check_kernel: Any) -> None:
+    others = "Prod(lambda v: where(v != p and v <= t, x[v], 1))"
+    text = f"def f(g, x): return lambda p={N}: Sum(lambda t: where(p <= t, g[t] * {others} * {others}, 0))"
+    rng = np.random.default_rng(0)
+    tensors = {"g": rng.integers(-2, 3, N).astype(float), "x": rng.choice([1.0, -1.0, 2.0], N)}
+    bound = derived(tdl.parse(text)).bind({name: array.shape for name, array in tensors.items()})
+    check_kernel(bound, derive, tensors, boxes=12, dtype="float64")
+
+
 def test_terms_of_two_variables_stay_as_they_are(check_kernel: Any) -> None:
     body = "lambda i: Prod(lambda s, r: x[i, s, r])"
     stage = gradient(body)
