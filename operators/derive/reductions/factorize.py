@@ -3,6 +3,7 @@
     Sum(k: s * a * b)                     ->  s * Sum(k: a * b)                 s does not depend on k
     Sum(k: a * b / d)                     ->  Sum(k: a / d * b)                 a has the variables of d
     Sum(k: where(c, a * b, 0))            ->  Sum(k: where(c, a, 0) * b)        a has the variables of c
+    Sum(k, l: a[.., k] * b[.., k])        ->  L * Sum(k: a * b)                 L is the extent of l
     Sum(k, l: a[.., k] * b[.., k, l])     ->  Sum(k: a * Sum(l: b))
     Sum(k, l: a[i, k] * b[k, l] * c[l])   ->  Sum(k: a * Sum(l: b * c))         the smallest product first
     Sum(k: a[i, k] * (b[j, k] - c[i]))    ->  Sum(k: a * b) - c * Sum(k: a)     fewer elements are touched
@@ -82,8 +83,9 @@ def _rewrite(node: Node, extents: Extents, done: dict[Node, Node]) -> Node:
             whole = node if new is body else Reduction(reducer, variables, new, node.free, node.loads)
             result = whole
             # a sum with a special algorithm would lose the form by which it is recognised
-            if planned(whole, extents) is None and reducer is Reducer.SUM and new.free.issuperset(variables):
-                result = _factored(variables, new, extents)
+            if planned(whole, extents) is None and reducer is Reducer.SUM:
+                absent = frozenset(variables) - new.free
+                result = _term(variables, size(absent, extents), (new,), extents)
     done[node] = result
     return result
 
@@ -122,7 +124,7 @@ def _summed(variables: tuple[str, ...], factors: list[Node], extents: Extents) -
 
 
 def _term(variables: tuple[str, ...], coefficient: int, factors: Sequence[Node], extents: Extents) -> Node:
-    """Return a term of an expansion, summed over the variables that its factors have.
+    """Return a product, summed over the variables that its factors have.
 
     The coefficient counts the values of the others.
     """

@@ -26,6 +26,13 @@ def test_kernel_agrees_with_interpreter(body: str, shapes: dict[str, tuple[int, 
     np.testing.assert_allclose(bound.compute(tensors)[0], bound.interpret(tensors)[0], rtol=1e-10)
 
 
+def test_a_product_of_matrices_that_counts_several_times() -> None:
+    text = "def f(x, s):\n    return lambda i, j: Sum(lambda m=3, k: x[i, k] * s[j, k])"
+    x, s = RNG.normal(size=(16, 16)), RNG.normal(size=(16, 16))
+    bound = tofu.parse(text).bind({"x": x.shape, "s": s.shape})
+    np.testing.assert_allclose(bound.compute({"x": x, "s": s})[0], 3 * x @ s.T)
+
+
 def test_a_term_without_any_variable_of_the_sum() -> None:
     bound = tofu.parse("def f(x, s):\n    return lambda i, j: Sum(lambda k: x[i, j] + s[0, k])").bind(
         {"x": (2, 2), "s": (1, 4)}
