@@ -257,7 +257,8 @@ def _remainder(left: Array, right: Array) -> Array:
 def _power(left: Array, right: Array) -> Array:
     """Return powers, fractions for integers to a negative power, which NumPy refuses."""
     fractions = right.dtype.kind == "i" and (right < 0).any()
-    return np.power(left, right.astype(np.float64) if fractions else right)
+    found: Array = np.power(left, right.astype(np.float64) if fractions else right)
+    return found
 
 
 def _plain(key: Any) -> Any:

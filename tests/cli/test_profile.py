@@ -79,7 +79,7 @@ def test_mistakes_end_in_a_message(tofu: Tofu, path: Path, tmp_path: Path) -> No
         ((*SMALL, "--save", str(elsewhere)), f"describes 'other', but this machine is '{machine_name()}'"),
         (("mlq", "--save", str(unwritten)), "did you mean 'mlp'"),
         (("mlp", "mlq", "--save", str(unwritten)), "did you mean 'mlp'"),
-        (("mlp", "--method", "exat", "--save", str(unwritten)), "did you mean 'exact'"),
+        (("mlp", "--method", "spartn", "--save", str(unwritten)), "did you mean 'spartan'"),
         (("mlp", "--workers", "0", "--save", str(unwritten)), "--workers"),
         (("missing.json", "--save", str(unwritten)), "missing.json"),
     ):
