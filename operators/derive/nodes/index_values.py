@@ -11,6 +11,7 @@ from ....support.integers import Integers
 from ...kernels.kernel import Array
 from .affine import Ranges
 from .functions import LoopTypes, loop
+from .integer_bounds import fits
 from .ir import Apply, Constant, Iota, Node
 
 BOOL = np.dtype(np.bool_)
@@ -36,14 +37,19 @@ def iota(name: str, axes: Mapping[str, int], ranges: Ranges) -> Integers:
 
 
 def index_values(node: Node, axes: Mapping[str, int], ranges: Ranges) -> Array:
-    """Return an expression of index variables and constants, in exact integers if it has them."""
+    """Return an expression of index variables and constants, in exact integers if it has them and they fit
+    into 64 bits.
+    """
     match node:
         case Constant(value=value):
             return np.full((1,) * len(axes), value)
         case Iota(variable=variable):
             return iota(variable, axes, ranges)
         case Apply(function=function, arguments=arguments):
-            return evaluate(function, [index_values(argument, axes, ranges) for argument in arguments])
+            values = [index_values(argument, axes, ranges) for argument in arguments]
+            if not fits(node, ranges):
+                values = [value.astype(np.float64) for value in values]
+            return evaluate(function, values)
         case _:
             raise OperatorError(f"{type(node).__name__} found in an expression of index variables only")
 

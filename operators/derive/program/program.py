@@ -21,6 +21,7 @@ from ..nodes.affine import AffineIndex, Ranges
 from ..nodes.blocks import block_lengths, blocks, length, volume
 from ..nodes.functions import ROUNDING, LoopTypes, identity, is_costly, loop
 from ..nodes.index_values import BOOL, frozen, index_values, iota
+from ..nodes.integer_bounds import fits
 from ..nodes.ir import Apply, Constant, Iota, Load, Lowered, Node, Reduction, walk
 from ..reductions.ahead import Plan, planned
 from ..reductions.matching import Match
@@ -258,7 +259,7 @@ class KernelProgram:
             case LoopTypes.FLOAT:
                 dtype = result = self.number
             case LoopTypes.NUMBER:
-                dtype = result = self.common(operands)
+                dtype = result = self._type(node, operands)
             case LoopTypes.COMPARISON:
                 dtype, result = self.common(operands), BOOL
             case LoopTypes.LOGICAL:
@@ -318,6 +319,11 @@ class KernelProgram:
         )
         return INTEGER if whole else self.number
 
+    def _type(self, node: Apply | Reduction, operands: Sequence[Operand]) -> DType:
+        """Return the type to compute a node in: `common`, but floating if its integers might not fit."""
+        dtype = self.common(operands)
+        return self.number if dtype == INTEGER and not fits(node, self.box) else dtype
+
     def _number(self, operand: Operand, dtype: DType) -> Operand:
         if isinstance(operand, Value):
             return operand if operand.dtype.kind == dtype.kind else self.cast(operand, dtype)
@@ -328,7 +334,7 @@ class KernelProgram:
         total: Value | None = None
         for block in blocks(node.variables, inner, self.lengths):
             body = self.value(node.body, {**ranges, **block})
-            dtype = self.common((body,))
+            dtype = self._type(node, (body,))
             body = self._number(body, dtype)
             if total is not None and all(length(block[name]) == 1 for name in node.variables):
                 part = body

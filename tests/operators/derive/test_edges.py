@@ -127,6 +127,27 @@ def test_constants_of_any_size_are_what_the_interpreter_gives(number: str) -> No
     np.testing.assert_array_equal(bound.compute(arrays), bound.interpret(arrays))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    "number",
+    [
+        "i ** 20",
+        "10 ** (i - i // 40)",
+        "(i + 1) ** 9 * (i + 1) ** 8",
+        "i ** 13 + i ** 12 * 100",
+        "Prod(lambda k=25: i + 1)",
+        "Sum(lambda k=40: (k + i) ** 12)",
+        "Max(lambda k=40: (k + i) ** 14)",
+        "Sum(lambda k=40: where(a[0] > 0, k ** 11 * 9, i))",
+    ],
+)
+def test_integers_beyond_64_bits_become_floats(number: str, dtype: str) -> None:
+    bound = tofu.parse(f"def f(a):\n    return lambda i=30: a[i % 2] * ({number})").bind({"a": (2,)})
+    arrays = {"a": np.array([1.0, -2.0], dtype)}
+    tolerance = 1e-5 if dtype == "float32" else 1e-12
+    np.testing.assert_allclose(bound.compute(arrays), bound.interpret(arrays), tolerance)
+
+
 def test_an_index_from_data_outside_its_tensor_is_an_error() -> None:
     inputs = {"w": np.ones((4, 2), np.float32), "d": np.array([0, 4], np.float32)}
     run = derive(call("def f(w, d):\n    return lambda i, j: w[d[i], j]", inputs, (np.empty((2, 2)),)))
