@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from math import prod
+from math import isfinite, prod
 
 import numpy as np
 
@@ -82,7 +82,7 @@ class _Writing:
 
     def reduce(self, codes: Array, positions: list[str], columns: list[str], reduced: Array) -> None:
         plan, steps = self.plan, self.program.steps
-        if isinstance(plan.source, Constant) and self.nothing == 0:
+        if isinstance(plan.source, Constant) and self.nothing == 0 and isfinite(plan.source.value):
             count = partial(rows.count, plan.source.value)
             steps.add(count, (fixed(codes),), fixed(reduced), inplace=False)
             return

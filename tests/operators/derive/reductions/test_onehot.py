@@ -169,6 +169,11 @@ def test_terms_that_are_not_chosen_spoil_nothing(case: str, value: float, check_
     check_kernel(bound_of(body, shapes), derive, tensors, boxes=12)
 
 
+def test_an_infinite_constant_spoils_no_rows_without_terms(check_kernel: Any) -> None:
+    body = "lambda v=9: Sum(lambda b: where(row[b] == v, inf, 0))"
+    check_kernel(bound_of(body, {"row": (40,)}), derive, tensors_of({"row": (40,)}), boxes=12)
+
+
 def test_a_factor_of_rows_without_terms_spoils_nothing(check_kernel: Any) -> None:
     body = "lambda v=9, j: Sum(lambda b: where(row[b] == v, w[v] * x[b, j], 0))"
     shapes: Shapes = {**ROWS, "w": (9,)}
