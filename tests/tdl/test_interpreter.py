@@ -212,3 +212,10 @@ def test_integers_that_only_appear_on_the_way() -> None:
         tdl.interpret(tdl.parse(head + "a[i] + maximum(10 ** 30, i)"), {"i": 1}, one, {})
     (found,) = tdl.interpret(tdl.parse(head + "a[i] + tanh(-(10 ** 400))"), {"i": 1}, one, {})
     assert found.tolist() == [0]
+
+
+@pytest.mark.parametrize("value", ["square(10 ** 10)", "square(-square(10 ** 5))", "square(10 ** 200)"])
+def test_squares_of_integers_are_exact_or_floats(value: str) -> None:
+    description = tdl.parse(f"def f(a):\n    return lambda i: a[i] * {value}")
+    (found,) = tdl.interpret(description, {"i": 1}, {"a": np.ones(1)}, {})
+    assert found.tolist() == [np.inf if "200" in value else 1e20]
