@@ -15,30 +15,44 @@ INT64 = 1 << 63
 
 def fits(node: Node, ranges: Ranges) -> bool:
     """Tell whether a node's integers fit. Those read from tensors have no bound: they wrap as NumPy's do."""
-    largest = _largest(node, ranges)
+    largest = _Largest(ranges).of(node)
     return largest is None or largest < INT64
 
 
-def _largest(node: Node, ranges: Ranges) -> int | None:
-    """Return a bound of the absolute values of integers, at most `INT64`; None for floats and unknown
-    ones.
-    """
-    match node:
-        case Constant(value=int(value)):
-            return abs(value)
-        case Iota(variable=name):
-            first, stop = ranges[name]
-            return max(abs(first), abs(stop - 1))
-        case Apply(function=function, arguments=arguments):
-            chosen = arguments[1:] if function == "where" else arguments
-            bounds = [_largest(argument, ranges) for argument in chosen]
-            known = [bound for bound in bounds if bound is not None]
-            return _applied(function, known) if len(known) == len(bounds) else None
-        case Reduction(reducer=reducer, variables=variables, body=body):
-            bound = _largest(body, ranges)
-            return None if bound is None else _reduced(reducer, bound, volume(frozenset(variables), ranges))
-        case _:
-            return None
+class _Largest:
+    """Bounds of the absolute values of integers, each found once."""
+
+    def __init__(self, ranges: Ranges) -> None:
+        self._ranges = ranges
+        self._known: dict[Node, int | None] = {}
+
+    def of(self, node: Node) -> int | None:
+        """Return a bound, at most `INT64`; None for floats and unknown integers."""
+        if node not in self._known:
+            self._known[node] = self._found(node)
+        return self._known[node]
+
+    def _found(self, node: Node) -> int | None:
+        match node:
+            case Constant(value=int(value)):
+                return abs(value)
+            case Iota(variable=name):
+                first, stop = self._ranges[name]
+                return max(abs(first), abs(stop - 1))
+            case Apply(function=function, arguments=arguments):
+                chosen = arguments[1:] if function == "where" else arguments
+                bounds = [self.of(argument) for argument in chosen]
+                known = [bound for bound in bounds if bound is not None]
+                return _applied(function, known) if len(known) == len(bounds) else None
+            case Reduction(reducer=reducer, variables=variables, body=body):
+                bound = self.of(body)
+                return (
+                    None
+                    if bound is None
+                    else _reduced(reducer, bound, volume(frozenset(variables), self._ranges))
+                )
+            case _:
+                return None
 
 
 def _applied(function: str, bounds: Sequence[int]) -> int | None:
