@@ -130,8 +130,9 @@ def _require_arrays(batch: Batch, names: Sequence[str]) -> None:
 class ArrayIterator(Batches):
     """Cuts arrays `[sample, ...]` into batches of one size.
 
-    `data` and `label` are arrays, or several by name. If `shuffle`, every epoch has a different order, given
-    by `seed` and the epoch's number. The last batch is filled with the epoch's first samples, or left out if
+    `data` and `label` are arrays, or several by name. Metrics compare the first label with the first output,
+    the second with the second, and so on. If `shuffle`, every epoch has a different order, given by `seed`
+    and the epoch's number. The last batch is filled with the epoch's first samples, or left out if
     `drop_last`. Raises DataError if lengths differ or there are no batches.
     """
 
