@@ -18,13 +18,13 @@ class Reason(StrEnum):
     PASSES = "passes"
     SKIPPED = "MXNet skips it"
     PART = "needs a part of MXNet that Tofu leaves out"
-    OPERATOR = "needs an operator that Tofu has not"
-    NAME = "needs another name, method or argument that Tofu has not"
+    OPERATOR = "needs an operator that Tofu does not have"
+    NAME = "needs another name, method or argument that Tofu does not have"
     REFUSED = "Tofu refuses what the test asks for"
     ERROR = "the test expects an error that Tofu does not raise, or another one"
     DIFFERENT = "a number, shape or text differs"
     UNFINISHED = "not finished within the time or memory"
-    OUTDATED = "fails by itself with the NumPy and the Python of today"
+    OUTDATED = "fails with any package, because NumPy or Python has changed since"
     OTHER = "another error"
 
 

@@ -55,10 +55,10 @@ def test_what_the_encoding_of_the_output_lacks_is_replaced() -> None:
         ).stdout
         for encoding in ("utf-8", "ascii", "ascii:surrogateescape")
     ]
-    assert "█" in texts[0]
-    assert texts[1].isascii()
-    assert "?" in texts[1]
-    assert texts[2] == texts[1]
+    assert "█" in full
+    for text in others:
+        assert text.isascii()
+        assert "?" in text
 
 
 @pytest.mark.parametrize("command", [("models",), ("models", "--json")])
