@@ -45,7 +45,7 @@ def test_a_closed_pipe_ends_without_a_traceback(argument: str, variables: dict[s
 
 def test_what_the_encoding_of_the_output_lacks_is_replaced() -> None:
     command = (sys.executable, "-m", "tofu", "plan", "mlp", "-w", "2")
-    texts = [
+    full, *others = [
         subprocess.run(
             command,
             env={**os.environ, "PYTHONIOENCODING": encoding},
