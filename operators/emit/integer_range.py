@@ -11,12 +11,10 @@ from collections.abc import Mapping
 from math import prod
 
 from ...tdl import ast
-from ...tdl.ast import Reducer
+from ..kernels.integer_bounds import INT64, combined, reduced
 from ..kernels.kernel import KernelCall
 from .functions import SPELLINGS
 from .statements import LARGEST_POWER
-
-INT64 = 1 << 63
 
 
 def fits_64_bits(call: KernelCall) -> bool:
@@ -86,16 +84,12 @@ class _Integers:
         if left is None or right is None:
             return None
         match node.operator, node.right:
-            case "*", _:
-                return left * right
             case "**", ast.Number(value=int(power)) if 0 <= power < LARGEST_POWER:
-                return prod([left] * power)
+                return combined("**", (left, power))
             case "/" | "**", _:
                 return None
-            case "//" | "%", _:
-                return max(left, right)
             case _:
-                return left + right
+                return combined(node.operator, (left, right))
 
     def _of_call(self, function: str, bounds: list[int | None]) -> int | None:
         if function == "where":
@@ -105,19 +99,10 @@ class _Integers:
         known = [each for each in bounds if each is not None]
         if len(known) < len(bounds):
             return None
-        return known[0] ** 2 if function == "square" else max(known)
+        return combined(function, known)
 
     def _of_reduction(self, node: ast.ReducerCall) -> int | None:
         body = self.bound(node.body)
         if body is None:
             return None
-        terms = prod(self._lengths[binder.name] for binder in node.variables)
-        match node.reducer:
-            case Reducer.SUM:
-                return body * terms
-            case Reducer.MAX | Reducer.MIN:
-                return body
-            case Reducer.PROD:
-                return 1 if body <= 1 else prod([body] * min(terms, LARGEST_POWER))
-            case _:
-                return INT64
+        return reduced(node.reducer, body, prod(self._lengths[binder.name] for binder in node.variables))

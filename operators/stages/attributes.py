@@ -227,7 +227,7 @@ def _of_kind(spec: AttributeSpec, value: object, given: object) -> Value:
 
 
 def _integer(value: object) -> int | None:
-    """Return a value if it is an integer. `int` is named because to look for a method takes longer."""
+    """Return a value as an integer, or None. `int` comes first: a check for a method takes longer."""
     if isinstance(value, float):
         return int(value) if value.is_integer() else None
     if isinstance(value, bool) or not isinstance(value, int | SupportsIndex):
@@ -239,7 +239,7 @@ def _integer(value: object) -> int | None:
 
 
 def _number(value: object) -> int | float | None:
-    """Return a value if it is a number. `float` and `int` are named as in `_integer`."""
+    """Return a value as a number, or None. `float` and `int` come first, as in `_integer`."""
     if isinstance(value, bool) or not isinstance(value, float | int | SupportsFloat):
         return None
     try:

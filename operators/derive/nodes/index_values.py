@@ -11,7 +11,7 @@ from ....support.integers import Integers
 from ...kernels.kernel import Array
 from .affine import Ranges
 from .functions import LoopTypes, loop
-from .integer_bounds import fits
+from .integer_range import fits
 from .ir import Apply, Constant, Iota, Node
 
 BOOL = np.dtype(np.bool_)

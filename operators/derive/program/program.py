@@ -21,7 +21,7 @@ from ..nodes.affine import AffineIndex, Ranges
 from ..nodes.blocks import block_lengths, blocks, length, volume
 from ..nodes.functions import ROUNDING, LoopTypes, identity, is_costly, loop
 from ..nodes.index_values import BOOL, frozen, index_values, iota
-from ..nodes.integer_bounds import fits
+from ..nodes.integer_range import fits
 from ..nodes.ir import Apply, Constant, Iota, Load, Lowered, Node, Reduction, walk
 from ..reductions.ahead import Plan, planned
 from ..reductions.matching import Match
