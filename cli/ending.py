@@ -96,5 +96,5 @@ def leave_closed_pipe() -> NoReturn:
 
 @cache
 def skip_last_collections() -> None:
-    """Let the interpreter end without a search for garbage. A plan has so many objects that it takes a while."""
+    """Let the interpreter end without a search for garbage, which is slow if a plan has many objects."""
     atexit.register(gc.freeze)
