@@ -59,6 +59,7 @@ def test_what_the_encoding_of_the_output_lacks_is_replaced() -> None:
     for text in others:
         assert text.isascii()
         assert "?" in text
+    assert len({text.rpartition("searched in")[0] for text in others}) == 1
 
 
 @pytest.mark.parametrize("command", [("models",), ("models", "--json")])
