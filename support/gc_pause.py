@@ -6,14 +6,17 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+MANY = 10_000
+"""From so many new objects on, it pays to ask whether others are frozen, which takes time for each of these."""
+
 
 @contextmanager
 def gc_paused() -> Iterator[None]:
     """Pause the cyclic garbage collector.
 
     Use around code that allocates many long-lived objects: collecting would scan them all and free nothing.
-    Afterwards they count as old, or the first allocation would make the collector scan them. A collector that
-    was off stays off.
+    If there are many, they count as old afterwards, or the first allocation would make the collector scan
+    them. A collector that was off stays off.
     """
     searched = gc.isenabled()
     gc.disable()
@@ -26,7 +29,7 @@ def gc_paused() -> Iterator[None]:
 
 
 def _count_as_old() -> None:
-    """Move all objects to the oldest generation, unless the program keeps frozen ones."""
-    if not gc.get_freeze_count():
+    """Move all objects to the oldest generation, unless few are new or the program keeps frozen ones."""
+    if gc.get_count()[0] >= MANY and not gc.get_freeze_count():
         gc.freeze()
         gc.unfreeze()

@@ -18,6 +18,8 @@ from .cards import missing
 settings.register_profile("tofu", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("tofu")
 
+gc.set_threshold(10_000, 10, 10)  # Rarely: collections search all that thousands of tests and caches hold.
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(

@@ -6,7 +6,7 @@ import gc
 
 import pytest
 
-from tofu.support.gc_pause import gc_paused
+from tofu.support.gc_pause import MANY, gc_paused
 
 
 @pytest.fixture(autouse=True)
@@ -41,15 +41,17 @@ def test_within_another_and_where_it_was_off_it_stays_off():
 
 def test_what_was_made_meanwhile_counts_as_old():
     with gc_paused():
-        made = [[]]
+        made = [[] for _ in range(MANY)]
     assert any(each is made for each in gc.get_objects(generation=2))
 
 
-def test_frozen_objects_stay_frozen():
+@pytest.mark.parametrize("count", [0, MANY])
+def test_frozen_objects_stay_frozen(count):
     gc.freeze()
     try:
         with gc_paused():
-            pass
+            made = [[] for _ in range(count)]
         assert gc.get_freeze_count()
+        assert len(made) == count
     finally:
         gc.unfreeze()
