@@ -22,19 +22,17 @@ class Terminated(SystemExit):
 
 
 class Interrupts:
-    """While entered and `deferred`, the first signal to stop only sets `requested`."""
+    """While entered, the first signal to stop only sets `requested`."""
 
-    def __init__(self, deferred: bool) -> None:
+    def __init__(self) -> None:
         self.requested = False
         """Whether a signal asked to stop."""
         self.terminated = False
         """Whether one of the signals was SIGTERM."""
-        self._deferred = deferred
         self._handled = ExitStack()
 
     def __enter__(self) -> Interrupts:
-        if self._deferred:
-            self._handled.enter_context(handled(SIGNALS, self._interrupt))
+        self._handled.enter_context(handled(SIGNALS, self._interrupt))
         return self
 
     def __exit__(

@@ -67,17 +67,19 @@ class TrainableModule(Binding):
         batch. If `unroll`, the graph holds the operations of all parts, and one iteration is a whole update,
         with the same bits. Workers may then work on different parts at a time.
 
-        `checkpoint` is a folder in which the run is saved after every epoch, and when it is interrupted from
-        the keyboard (a second interrupt stops at once). If `resume`, the run continues from there, over any
-        number of workers; earlier epochs count and are reported too. A run that torchrun or Slurm starts
-        again resumes by itself, if there are checkpoints.
+        If the run is interrupted from the keyboard or terminated, the current iteration ends first, so that
+        learned values are defined. A second interrupt stops at once.
+
+        `checkpoint` is a folder in which the run is saved after every epoch, and when it is interrupted. If
+        `resume`, the run continues from there, over any number of workers; earlier epochs count and are
+        reported too. A run that torchrun or Slurm starts again resumes by itself, if there are checkpoints.
 
         `learning_rate` is a number, or a function of the step such as `tofu.optimizer.CosineRate`. It is
         fed to the graph, so that no rate needs another plan. With `early_stopping` the run ends before
         `num_epoch` if its metric does not improve.
 
         Raises ExecutionError naming worker, operation and iteration if a worker fails. Learned values are
-        then undefined, as they are if the run is interrupted within an iteration: resume, or call
+        then undefined, as they are if a second interrupt stops an iteration: resume, or call
         `set_parameters`. Raises DataError for checkpoints that cannot be written or do not fit.
         """
         if resume and checkpoint is None:

@@ -78,13 +78,12 @@ class TrainingRun:
         """Train the remaining epochs; return them and the earlier ones.
 
         If there is a keeper, the run is saved after every epoch, and when it is interrupted from the
-        keyboard or terminated.
+        keyboard or terminated. The first interrupt lets the current iteration end.
         """
-        with Interrupts(deferred=keeper is not None) as interrupts:
+        with Interrupts() as interrupts:
             while self.standing.epoch < self.epochs and not self._ended():
                 self._train_epoch(keeper, interrupts)
-                if keeper is not None:
-                    self._stop_if_asked(interrupts)
+                self._stop_if_asked(interrupts)
         return self.standing.history
 
     def _ended(self) -> bool:
@@ -97,9 +96,10 @@ class TrainingRun:
         started = time.perf_counter() - standing.seconds
         for batch in islice(checked(self.data, standing.epoch), standing.batch, None):
             self._step(batch)
-            if keeper is not None and self.peers.any(interrupts.requested):
+            if self.peers.any(interrupts.requested):
                 standing.seconds = time.perf_counter() - started
-                keeper.save(standing)
+                if keeper is not None:
+                    keeper.save(standing)
                 self._stop_if_asked(interrupts)
         evaluation = {} if self.held_out is None else self.module.score(self.held_out, self.metrics)
         standing.seconds = time.perf_counter() - started

@@ -13,7 +13,7 @@ from tofu.runtime.interrupts import Interrupts, Terminated, handled, terminate
 
 def test_the_first_is_deferred_and_the_second_is_not() -> None:
     before = signal.getsignal(signal.SIGINT)
-    with Interrupts(deferred=True) as interrupts:
+    with Interrupts() as interrupts:
         assert not interrupts.requested
         signal.raise_signal(signal.SIGINT)
         assert interrupts.requested
@@ -24,7 +24,7 @@ def test_the_first_is_deferred_and_the_second_is_not() -> None:
 
 def test_sigterm_after_ctrl_c_terminates() -> None:
     before = signal.getsignal(signal.SIGTERM)
-    with Interrupts(deferred=True) as interrupts:
+    with Interrupts() as interrupts:
         signal.raise_signal(signal.SIGINT)
         assert (interrupts.requested, interrupts.terminated) == (True, False)
         with pytest.raises(Terminated) as caught:
@@ -47,22 +47,11 @@ def test_a_handler_within_another_one_gives_way_to_it_again() -> None:
     assert seen == [signal.SIGTERM]
 
 
-def test_undeferred_it_stops_at_once() -> None:
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored by programs in the background
-    try:
-        with Interrupts(deferred=False) as interrupts:
-            with pytest.raises(KeyboardInterrupt):
-                signal.raise_signal(signal.SIGINT)
-            assert not interrupts.requested
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
 def test_other_threads_leave_signals_alone() -> None:
     before, seen = signal.getsignal(signal.SIGINT), []
 
     def run() -> None:
-        with Interrupts(deferred=True):
+        with Interrupts():
             seen.append(signal.getsignal(signal.SIGINT))
 
     thread = threading.Thread(target=run)

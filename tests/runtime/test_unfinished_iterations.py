@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -127,6 +128,25 @@ def test_a_failed_evaluation_leaves_the_module_usable(doubled: Doubled, error: B
         np.testing.assert_array_equal(module.predict(batches()), expected)
         for name, value in module.parameters().items():
             np.testing.assert_array_equal(value, values[name])
+
+
+def test_the_first_interrupt_lets_the_iteration_end(doubled: Doubled) -> None:
+    """Without checkpoints as well. The values are those of a run of as many iterations."""
+    with doubled.module() as module, doubled.module() as whole:
+        executor = module.bind(batches().shapes)
+        run, runs = executor.run, []
+
+        def signalled(*given: object, **named: object) -> object:
+            runs.append(signal.raise_signal(signal.SIGINT))
+            return run(*given, **named)  # type: ignore[arg-type]
+
+        executor.run = signalled  # type: ignore[method-assign, assignment]
+        with pytest.raises(KeyboardInterrupt):
+            module.fit(batches(), num_epoch=2)
+        assert len(runs) == 1
+        whole.fit(tofu.ArrayIterator(DATA[:8], DATA[:8].argmax(1), 8))
+        for name, value in whole.parameters().items():
+            np.testing.assert_array_equal(module.parameters()[name], value)
 
 
 def test_values_stay_undefined_if_there_is_no_checkpoint(failed: tofu.Module, tmp_path: Path) -> None:
