@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from ..support.wording import counted
 from .options import (
     WorkerCounts,
     examples,
@@ -25,6 +27,10 @@ from .say import say
 if TYPE_CHECKING:
     from ..partitioner.methods.frontier import Frontier
     from ..partitioner.plans.origin import PlanOrigin
+
+
+_POINT = re.compile(r"\d+-\d+")
+"""The names of the files of `--save`, without their endings."""
 
 
 @click.command(
@@ -66,7 +72,7 @@ if TYPE_CHECKING:
 @click.option(
     "--save",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Write the plan of every point to this folder, as WORKERS-POINT.json.",
+    help="Write the plan of every point to this folder, as WORKERS-POINT.json; it must not have such files.",
 )
 @json_option
 def command(
@@ -104,6 +110,7 @@ def command(
         check_writable(plot)
     if save is not None:
         check_folder(save)
+        _check_no_plans(save)
     searching_method(method)
     found = load(machine)
     for count in workers:
@@ -135,6 +142,16 @@ def command(
     if save is not None:
         _save(frontiers, source, save)
         _say(f"plans written to {save}", as_json)
+
+
+def _check_no_plans(folder: Path) -> None:
+    """Raise UsageError if a folder has plans that an earlier run may have written."""
+    earlier = sorted(path.name for path in folder.glob("*.json") if _POINT.fullmatch(path.stem))
+    if earlier:
+        raise click.UsageError(
+            f"--save {str(folder)!r} has {counted(len(earlier), 'plan')} of an earlier run, such as "
+            f"{earlier[0]!r}; name another folder, or remove them"
+        )
 
 
 def _save(frontiers: list[Frontier], source: PlanOrigin, folder: Path) -> None:

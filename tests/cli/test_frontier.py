@@ -25,6 +25,10 @@ def test_points_are_printed_drawn_and_saved(tofu: Tofu, tmp_path: Path) -> None:
     number = sum(point["workers"] == 2 for point in facts["points"])
     again = tofu("simulate", str(plans / f"2-{number}.json"), "--machine", "dgx-1-v100", "--json")
     assert json.loads(again.output)["seconds"] == fastest["seconds"]
+    # plans of another run would be mixed with them
+    refused = tofu(*ASKED, "-w", "2", "--save", str(plans))
+    assert refused.exit_code == 2
+    assert f"has {len(facts['points'])} plans of an earlier run, such as '1-1.json'" in refused.stderr
 
 
 def test_the_table_says_what_is_proven(tofu: Tofu) -> None:

@@ -20,6 +20,7 @@ from dataclasses import replace
 
 from ....dataflow.graph import Graph, Role
 from ....errors import PlanError
+from ....support.wording import counted
 from ...costs.plan_bytes import PartCounts
 from ...layouts.step_split import prime_factors
 from ...plans.compose import compose
@@ -74,14 +75,21 @@ def _planned(graph: Graph, workers: int, space: Space, style: Style, tried: list
     if any(operation.tie is not None for operation in graph.operations):
         problem = build_problem(_without_ties(problem, axes), None, space)
         axes = find_axes(problem)
+
+    def on(mesh: Mesh) -> Allowed:
+        return Allowed(problem, _for_mesh(axes, problem, mesh), mesh, style, factors)
+
+    def fitting(some: list[Mesh]) -> list[Mesh]:
+        return [mesh for mesh in some if _refusal(on(mesh)) is None]
+
+    if not fitting(tried):
+        raise _refused(on(tried[0]), fitting(meshes(workers)))
     found: list[tuple[Mesh, Forms]] = []
     counts = PartCounts(factors)
     refused: PlanError | None = None
-    for mesh in tried:
-        allowed = Allowed(problem, _for_mesh(axes, problem, mesh), mesh, style, factors)
+    for mesh in fitting(tried):
         try:
-            _require_layers(allowed)
-            found.append((mesh, least_forms(allowed, counts)))
+            found.append((mesh, least_forms(on(mesh), counts)))
         except PlanError as error:
             refused = refused or error
     if refused is not None and not found:
@@ -113,18 +121,30 @@ def _without_ties(problem: Problem, axes: Axes) -> Graph:
     return replace(problem.graph, operations=tuple(operations))
 
 
-def _require_layers(allowed: Allowed) -> None:
-    """Raise PlanError if a graph has too few samples or no layers for a mesh."""
+def _refusal(allowed: Allowed) -> str | None:
+    """Return why a graph has too few samples, or no or too narrow layers, for a mesh; None if it fits."""
     graph, mesh, style = allowed.problem.graph, allowed.mesh, allowed.style
+    if style.splits_features and not allowed.widest:
+        return (
+            f"{style.name} splits parameters that are multiplied or looked up, but {graph.name!r} has none; "
+            "choose another method"
+        )
     samples = max((t.shape[0] for t in graph.tensors if t.role is Role.DATA and t.shape), default=0)
     if mesh.data > max(samples, 1):
-        raise PlanError(
+        return (
             f"{style.name} splits a batch over {mesh.data} workers or groups of workers, but {graph.name!r} "
-            f"has {samples} samples; choose a larger batch, fewer workers or a mesh of fewer groups"
+            f"has {counted(samples, 'sample')}; choose a larger batch or fewer workers"
         )
     if style.splits_features and mesh.tensor > allowed.widest:
-        raise PlanError(
+        return (
             f"{style.name} splits parameters that are multiplied or looked up over {mesh.tensor} workers, "
             f"but those of {graph.name!r} have at most {allowed.widest} rows or columns; choose another "
-            "method, or a mesh of more groups"
+            "method"
         )
+    return None
+
+
+def _refused(allowed: Allowed, fitting: list[Mesh]) -> PlanError:
+    """Return the error for a mesh that a graph does not fit, which names meshes that it does."""
+    others = ", ".join(map(str, fitting)) if allowed.style.splits_features else ""
+    return PlanError(f"{_refusal(allowed)}{others and f', or one of the meshes {others}'}")

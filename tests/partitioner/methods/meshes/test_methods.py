@@ -226,10 +226,19 @@ def test_models_without_the_layers_are_refused():
     ):
         tofu.partition(network("mlp"), 16, "data-parallel")
     plain = tofu.inference_graph(tofu.sym.relu(tofu.sym.Variable("data"), name="relu"), {"data": (8, 8)})
-    with pytest.raises(PlanError, match="have at most 0 rows or columns; choose another method"):
-        tofu.partition(plain, 2, "megatron")
-    with pytest.raises(PlanError, match=r"over 8 workers, but those of .* at most 4 rows or columns"):
+    for method in ("megatron", "megatron:tp2"):
+        with pytest.raises(PlanError, match=r"but 'relu' has none; choose another method$"):
+            tofu.partition(plain, 2, method)
+
+
+def test_refusals_name_the_meshes_that_fit():
+    narrow = "over 8 workers, but those of .* at most 4 rows or columns; choose another method"
+    with pytest.raises(PlanError, match=rf"{narrow}, or one of the meshes dp8, dp4-tp2, dp2-tp4$"):
         tofu.partition(perceptron(width=4), 8, "megatron:tp8")
+    with pytest.raises(PlanError, match=r"has 2 samples; .* fewer workers, or one of the meshes dp2-tp4$"):
+        tofu.partition(perceptron(width=4, batch=2), 8, "megatron:dp8")
+    with pytest.raises(PlanError, match=r"has 2 samples; choose a larger batch or fewer workers$"):
+        tofu.partition(perceptron(width=4, batch=2), 16, "megatron")
 
 
 @pytest.mark.parametrize("method", ["data-parallel", "zero-3", "megatron:dp6-tp1"])
