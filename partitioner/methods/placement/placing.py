@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil, log2
@@ -76,6 +76,7 @@ class Placing:
         self.devices = _of_groups(devices, size)
         self._kinds = devices.kind
         self._known: dict[tuple[bytes, int], _Sharing] = {}
+        self._arenas: dict[tuple[int, bytes, bytes], int] = {}  # if all operations are shared, by way
         self.whole = self.training.nodes
         """The nodes if workers share none of them."""
         memory = self.devices.memory_bytes
@@ -212,16 +213,28 @@ class Placing:
 
         Raises PlanError if none fits.
         """
-        plan = self._composed(schedule, sharing.inside)
-        if memory.arena(plan) + spare > memory.nbytes and self._inside_memory is not None:
-            plan = self._composed(schedule, self._inside_memory)
-        excess = memory.arena(plan) + spare - memory.nbytes
-        if excess <= 0:
-            return plan
+        excess = 0
+        for inside in self._all_sharing(sharing):
+            neighbours = schedule.worker * self.group_workers // inside.workers
+            key = id(inside), neighbours.tobytes(), schedule.order.tobytes()
+            known = self._arenas.get(key, 0)
+            if known + spare <= memory.nbytes:
+                plan = self._composed(schedule, inside)
+                known = self._arenas[key] = memory.arena(plan)
+                if known + spare <= memory.nbytes:
+                    return plan
+            excess = known + spare - memory.nbytes
         raise PlanError(
             f"the arena of a worker needs {excess:,} bytes more even if all share all operations; allow more "
             "(--memory), or use more workers"
         )
+
+    def _all_sharing(self, sharing: _Sharing) -> Iterator[Inside]:
+        """Generate the ways in which all workers share all operations, the way for the limit last."""
+        assert sharing.inside is not None, "all operations are shared"
+        yield sharing.inside
+        if self._inside_memory is not None:
+            yield self._inside_memory
 
     @cached_property
     def _inside_memory(self) -> Inside | None:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
 import tofu
 from tofu.errors import PlanError
 from tofu.machines.quantities import quantity
-from tofu.partitioner.methods.placement.grouped_plan import grouped_plan, whole_operations
+from tofu.partitioner.methods.placement.graph import NodeSchedule
+from tofu.partitioner.methods.placement.grouped_plan import Inside, grouped_plan, whole_operations
 from tofu.partitioner.methods.placement.groups import parse_groups
+from tofu.partitioner.methods.placement.placing import Placing
+from tofu.partitioner.plans.plan import Plan
 from tofu.partitioner.plans.space import Space
 from tofu.runtime.executor import Executor
 
@@ -72,6 +77,22 @@ def test_what_cannot_fit_is_refused() -> None:
     graph = tofu.models.get("mlp", batch=16).training_graph()
     with pytest.raises(PlanError, match="bytes"):
         tofu.partition(graph, 4, "place", machine=MACHINE, memory="100kB")
+
+
+def test_plans_that_all_workers_share_are_not_made_for_every_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, compose = [], Placing._composed
+
+    def composed(placing: Placing, schedule: NodeSchedule, shared: Inside | None = None) -> Plan:
+        plan = compose(placing, schedule, shared)
+        if shared is not None and len(shared.operations) == len(plan.strategies):
+            made.append((str(plan.strategies), str(plan.layouts), plan.written_order))
+        return plan
+
+    monkeypatch.setattr(Placing, "_composed", composed)
+    graph = tofu.models.get("mlp").training_graph()
+    with pytest.raises(PlanError, match="allow more"):
+        tofu.partition(graph, 2, "place", machine=MACHINE, groups="2x1", memory="200kB")
+    assert max(Counter(made).values()) <= 2  # the plan within the limit may be the one without a limit
 
 
 @pytest.mark.parametrize(
