@@ -5,6 +5,7 @@ Search and runtime meet here: the one finds plans, and the other says what their
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
@@ -72,13 +73,19 @@ def _search_within(
     return replace(min(timed, key=rank), memory=arenas.figures)
 
 
-def search_fewest(graph: Graph, settings: SearchSettings, limit: Limit, machine: Machine | None) -> Fitting:
+def search_fewest(
+    graph: Graph,
+    settings: SearchSettings,
+    limit: Limit,
+    machine: Machine | None,
+    trying: Callable[[int], None] | None = None,
+) -> Fitting:
     """Find a plan that fits for as few workers as possible, up to the devices of a machine.
 
     Numbers for which no plan can fit are passed over without a search, and so are those for which the method
     makes no plan, such as those that do not divide the machine's levels. Raises PlanError without a limit, or
     if no plan is found that fits. An error of the method is raised if two numbers in a row have the same one,
-    or if it makes no plan for any number.
+    or if it makes no plan for any number. `trying` is called with every number before its search.
     """
     if worker_limits(limit, 1) is None:
         raise PlanError(
@@ -93,6 +100,8 @@ def search_fewest(graph: Graph, settings: SearchSettings, limit: Limit, machine:
         assert limits is not None
         if live.least_bytes(workers) > max(limits):
             continue
+        if trying is not None:
+            trying(workers)
         try:
             found = search_within(graph, workers, settings, limit)
         except (MachineError, PlanError) as error:

@@ -75,10 +75,10 @@ def watched(request: Request, graph: Graph, method: str) -> Fitting:
 
     if find_method(method).simulates:
         with SearchLine(what=f"searching by {method}") as line:
-            return request.partition(graph, method, watch=line)
+            return request.partition(graph, method, watch=line, trying=line.trying)
     show = format_bytes if request.settings.objective == "bytes" else format_picoseconds
     with BoundsLine(show=show, what=f"searching by {method}") as bounds:
-        return request.partition(graph, method, bounds)
+        return request.partition(graph, method, bounds, trying=bounds.trying)
 
 
 def compared(

@@ -132,10 +132,12 @@ class Request:
         method: str,
         report: Callable[[int, int], None] | None = None,
         watch: Watch | None = None,
+        trying: Callable[[int], None] | None = None,
     ) -> Fitting:
         """Search by one method, see `tofu.partition`. Raises PlanError if it cannot do what is asked.
 
-        If no plan for these workers fits the memory, the one that needs the least is returned.
+        If no plan for these workers fits the memory, the one that needs the least is returned. If the fewest
+        workers are asked for, `trying` is called with every number before its search.
         """
         from ..partitioner.methods.method import find_method
         from ..within_limit import search_fewest, search_within
@@ -144,7 +146,7 @@ class Request:
         if find_method(method).simulates:
             settings = replace(settings, machine=self.machine)
         if self.workers is None:
-            return search_fewest(graph, settings, self.limit, self.machine)
+            return search_fewest(graph, settings, self.limit, self.machine, trying)
         return search_within(graph, self.workers, settings, self.limit)
 
     def front(self, graph: Graph, method: str) -> tuple[Fitting, ...]:

@@ -38,6 +38,14 @@ class _Line:
     def __exit__(self, *error: object) -> None:
         self._context.__exit__(None, None, None)
 
+    def trying(self, workers: int) -> None:
+        """Say for how many workers a plan is searched now, if their fewest number is asked for."""
+        text = f"{self._what} over {counted(workers, 'worker')}"
+        if self._status is not None:
+            self._status.update(text)
+        else:
+            self._console.print(text, soft_wrap=True)
+
 
 class BoundsLine(_Line):
     """Two bounds on one line of a terminal; lines elsewhere. Writes to standard error.
@@ -56,6 +64,11 @@ class BoundsLine(_Line):
         self._show = show
         self._shown = 2.0
 
+    def trying(self, workers: int) -> None:
+        """Say for how many workers a plan is searched now, and show its bounds from the first ones on."""
+        super().trying(workers)
+        self._shown = 2.0
+
     def __call__(self, cost: int, lower_bound: int) -> None:
         gap = (cost - lower_bound) / cost if cost else 0.0
         text = f"found {self._show(cost)}, proven of this space {self._show(lower_bound)}, gap {gap:.2%}"
@@ -67,7 +80,7 @@ class BoundsLine(_Line):
 
 
 class SearchLine(_Line):
-    """The best time of a random search and its speed, on one line of a terminal; elsewhere nothing.
+    """The best time of a random search and its speed, on one line of a terminal; not elsewhere.
 
     Enter it before the search, and hand it to the search as its watch.
     """

@@ -83,6 +83,9 @@ def test_command_line():
     facts = json.loads(run("--memory", "2MB", "--json").output)
     assert facts["workers"] == 2
     assert facts["fits"]
+    tried = run("--memory", "900kB", "--method", "data-parallel", "--machine", "pcie-8").stderr
+    lines = [f"searching by data-parallel over {count} workers" for count in range(2, 9)]
+    assert tried.splitlines()[: len(lines)] == lines
     for wrong, message in (
         ((), "a limit of memory; give one, such as 12GB"),
         (("--memory", "20kB"), "on up to 64 workers"),

@@ -56,6 +56,17 @@ def test_one_line_on_a_terminal(kind):
         assert said.endswith("\x1b[2K"), "the line is taken back"
 
 
+def test_numbers_of_workers_that_are_tried_have_bounds_of_their_own():
+    console = Console(file=StringIO(), width=100)
+    with BoundsLine(console, what="searching by exact") as bounds:
+        for workers in (1, 2):
+            bounds.trying(workers)
+            bounds(2000, 2000)
+    found = "found 2.00 kB, proven of this space 2.00 kB, gap 0.00%"
+    first, second = "searching by exact over 1 worker", "searching by exact over 2 workers"
+    assert console.file.getvalue().splitlines() == [first, found, second, found]
+
+
 def test_without_bounds_a_terminal_shows_what_is_done():
     console = Console(file=_Terminal(), force_terminal=True, width=100)
     with BoundsLine(console, what="searching by refine"):
