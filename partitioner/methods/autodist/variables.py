@@ -25,7 +25,10 @@ class TrainedVariable:
     """Whether an operation reads rows of it that data choose, so that few rows have a gradient."""
 
     together: tuple[str, ...]
-    """The tensors of its shape that its updates touch and that overwrite none: itself, states, gradients."""
+    """The tensors of its shape that its updates touch and that overwrite none: itself, states, gradients.
+
+    What several variables share is left out: scalars, and states that follow from nothing but themselves.
+    """
 
     updates: tuple[Operation, ...]
     """The operations that update it, its states or its accumulator."""
@@ -51,7 +54,10 @@ def find_variables(graph: Graph) -> tuple[TrainedVariable, ...]:
             for read in dict.fromkeys(operation.inputs):
                 if read in readers:
                     readers[read].append(operation.name)
-    taken: set[int] = set()
+    taken = {tensor.index for tensor in graph.tensors if tensor.role is Role.SCALAR}
+    for operation in graph.operations:
+        if operation.phase is Phase.UPDATE and operation.index not in of_update:
+            taken.update(roots[t] for t in operation.outputs if graph.tensors[roots[t]].role in LASTING)
     found = []
     for root in sorted(updates):
         tensor = graph.tensors[root]

@@ -126,8 +126,8 @@ def _refusal(allowed: Allowed) -> str | None:
     graph, mesh, style = allowed.problem.graph, allowed.mesh, allowed.style
     if style.splits_features and not allowed.widest:
         return (
-            f"{style.name} splits parameters that are multiplied or looked up, but {graph.name!r} has none; "
-            "choose another method"
+            f"{style.name} splits parameters that are multiplied or looked up, but {graph.name!r} has none "
+            "of several rows and columns; choose another method"
         )
     samples = max((t.shape[0] for t in graph.tensors if t.role is Role.DATA and t.shape), default=0)
     if mesh.data > max(samples, 1):

@@ -38,6 +38,17 @@ def test_what_updates_of_two_variables_read_belongs_to_neither() -> None:
         assert [each.name for each in variable.updates] == [f"update({variable.tensor.name})"]
 
 
+def test_what_variables_share_belongs_to_none_of_the_same_shape() -> None:
+    """A count of updates and a rate have the shape of a bias with one element."""
+    net = sym.FullyConnected(sym.Variable("data"), num_hidden=1, name="fc")
+    net = sym.LinearRegressionOutput(net, sym.Variable("label"), name="out")
+    graph = training_graph(net, {"data": (8, 4), "label": (8, 1)}, "adamw")
+    bias = find_variables(graph)[1]
+    assert set(bias.together) == {"fc_bias", "grad(fc_bias)", "mean(fc_bias)", "var(fc_bias)"}
+    nbytes = sum(each.tensor.nbytes for each in find_variables(graph))
+    assert tofu.partition(graph, 4, "ps").cost_bytes == 2 * 3 * nbytes
+
+
 def test_a_variable_is_sparse_if_data_choose_its_rows() -> None:
     assert {each.tensor.name: each.sparse for each in find_variables(embedded())} == {
         "table_weight": True,
