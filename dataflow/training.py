@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from ..analyzer.indices.region import Shape
 from ..errors import DataError, GraphError
-from ..support.checked_argument import require, require_count
+from ..support.checked_argument import require, require_count, shown
 from ..support.gc_pause import gc_paused
 from ..support.wording import alternatives
 from .autodiff import differentiate
@@ -102,8 +102,8 @@ def micro_shapes(shapes: Mapping[str, Shape], count: int) -> dict[str, Shape]:
     for name, shape in shapes.items():
         if count > 1 and (not shape or shape[0] % count):
             raise DataError(
-                f"a batch whose '{name}' has shape {shape} does not split into {count} micro-batches; use "
-                f"a batch size that is a multiple of {count}"
+                f"a batch whose '{name}' has shape {shape} does not split into {shown(count)} micro-batches; "
+                f"use a batch size that is a multiple of {shown(count)}"
             )
     return {name: (shape[0] // count, *shape[1:]) if count > 1 else shape for name, shape in shapes.items()}
 

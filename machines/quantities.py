@@ -6,6 +6,7 @@ import math
 import re
 
 from ..errors import MachineError
+from ..support.checked_argument import shown
 
 BYTES = {
     "B": 1.0,
@@ -65,9 +66,7 @@ def _positive(value: object, place: str, units: dict[str, float], what: str, exa
     elif isinstance(value, int | float) and not isinstance(value, bool):
         number = float(value) if -LARGEST <= value <= LARGEST else math.inf
     else:
-        raise MachineError(
-            f"{place} is {str(value)[:60]}; write a number of {what}, or text such as {example}"
-        )
+        raise MachineError(f"{place} is {shown(value)}; write a number of {what}, or text such as {example}")
     if not 0 < number <= LARGEST:
-        raise MachineError(f"{place} is {str(value)[:60]}; it must be positive and at most 10**18")
+        raise MachineError(f"{place} is {shown(value)}; it must be positive and at most 10**18")
     return number

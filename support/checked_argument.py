@@ -13,11 +13,27 @@ import numpy.typing as npt
 
 from ..errors import TofuError
 
+LONGEST = 60
+"""The most characters of a value that a message shows."""
+
+
+def shown(value: object) -> str:
+    """Write a value in a message, cut if it is long.
+
+    Integers of more digits than Python writes, 4,300, are written in base 16.
+    """
+    try:
+        return repr(value)[:LONGEST]
+    except ValueError:
+        return (
+            hex(value)[:LONGEST] if isinstance(value, int) else f"a {type(value).__name__} of long integers"
+        )
+
 
 def require(fits: bool, value: object, name: str, expected: str, error: type[TofuError]) -> None:
     """Raise `error` unless an argument fits; `expected` says in words what does."""
     if not fits:
-        raise error(f"{name} is {repr(value)[:60]} ({type(value).__name__}); give {expected}")
+        raise error(f"{name} is {shown(value)} ({type(value).__name__}); give {expected}")
 
 
 def require_count(value: object, name: str, error: type[TofuError], least: int = 0) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from math import prod
 
 from ...errors import ShapeError
+from ...support.checked_argument import shown
 from ...support.wording import counted
 from ...tdl import ast
 from ..indices.region import Shape
@@ -64,7 +65,7 @@ def checked_shape(owner: str, tensor: str, shape: Sequence[int]) -> Shape:
         if type(extent) is not int:
             return checked_shape(owner, tensor, tuple(_as_integer(owner, tensor, e) for e in extents))
         if extent < 0:
-            raise ShapeError(f"{owner}: axis {axis} of {tensor} has the negative extent {extent}")
+            raise ShapeError(f"{owner}: axis {axis} of {tensor} has the negative extent {shown(extent)}")
     check_size(owner, tensor, extents)
     return extents
 
@@ -73,7 +74,8 @@ def check_size(owner: str, tensor: str, shape: Shape) -> None:
     """Raise ShapeError for a tensor too large to count in 64 bits."""
     if prod(shape) >= MAX_ELEMENTS or max(shape, default=0) >= MAX_ELEMENTS:
         raise ShapeError(
-            f"{owner}: {tensor} of shape {shape} has {prod(shape)} elements; the limit is {MAX_ELEMENTS}"
+            f"{owner}: {tensor} of shape {shown(shape)} has {shown(prod(shape))} elements; the "
+            f"limit is {MAX_ELEMENTS}"
         )
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from ...errors import ShapeError, TofuError
 from ...operators.operator import Operator
 from ...operators.shapes.shape_solver import PartialShape
-from ...support.checked_argument import require
+from ...support.checked_argument import require, shown
 from ...support.literals import literal
 from ...support.wording import alternatives
 from ..node import Entry, Node
@@ -69,7 +69,7 @@ def show(shape: PartialShape) -> str:
     """Return a shape for a message: `(32, ?)`, `unknown`."""
     if shape is None:
         return "unknown"
-    inside = ", ".join("?" if extent is None else str(extent) for extent in shape)
+    inside = ", ".join("?" if extent is None else shown(extent) for extent in shape)
     return f"({inside},)" if len(shape) == 1 else f"({inside})"
 
 
@@ -96,7 +96,9 @@ def _partial(name: str, shape: Sequence[int | None]) -> PartialShape:
             extents.append(None)
             continue
         if isinstance(extent, bool) or not hasattr(extent, "__index__") or extent < 0:
-            raise ShapeError(f"the shape of {name!r} is {tuple(shape)}; extents are integers from 0 on")
+            raise ShapeError(
+                f"the shape of {name!r} is {shown(tuple(shape))}; extents are integers from 0 on"
+            )
         extents.append(extent.__index__() or None)
     return tuple(extents)
 

@@ -16,10 +16,14 @@ from typing import SupportsFloat, SupportsIndex
 import numpy as np
 
 from ...errors import OperatorError
+from ...support.checked_argument import shown
 from ...support.literals import literal
 from ...support.wording import suggestion
 
 MAX_COUNT = 100_000
+MAX_BITS = 14_000
+"""The largest integers. Python writes up to 4,300 digits, and graph files hold text."""
+
 LONG_INTEGER = re.compile(r"\b(\d+)L\b")
 """Long integers of Python 2, such as `(3L, 3L)` in old graph files."""
 
@@ -180,7 +184,7 @@ def _convert(owner: str, spec: AttributeSpec, given: object) -> Value:
         return None
     converted = _of_kind(spec, value, given)
     if converted is None:
-        raise OperatorError(f"{owner}: attribute {spec.name} is {given!r}, expected {spec.expected}")
+        raise OperatorError(f"{owner}: attribute {spec.name} is {shown(given)}, expected {spec.expected}")
     return converted
 
 
@@ -233,9 +237,10 @@ def _integer(value: object) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int | SupportsIndex):
         return None
     try:
-        return operator.index(value)
+        found = operator.index(value)
     except TypeError:  # every array has the method, even if its elements have not
         return None
+    return found if found.bit_length() <= MAX_BITS else None
 
 
 def _number(value: object) -> int | float | None:

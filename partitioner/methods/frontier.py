@@ -30,12 +30,14 @@ from ...errors import PlanError
 from ...machines.machine import Machine
 from ...simulator.times import TaskTimes
 from ...support.at_once import at_once
+from ...support.checked_argument import is_number, require
 from ...support.notebook_display import NotebookDisplay
 from ..costs.plan_bytes import KnownCounts
 from ..plans.plan import Plan
 from ..plans.recounted import recounted
 from ..plans.space import Space
 from .frontier_bounds import Bounded, LowerPoint, lower_staircase
+from .limit import parse_same_limit
 from .method import Method, every_method, searching_method
 from .recombine import recombined
 from .search import prepared
@@ -121,24 +123,30 @@ class Frontier(NotebookDisplay):
             return "every plan in steps"
         return f"by the cost model {self.cost_model!r}, every plan that {self.points[0].plan.space}"
 
-    def plan(self, *, memory: int | None = None, seconds: float | None = None) -> Plan:
+    def plan(self, *, memory: int | str | None = None, seconds: float | None = None) -> Plan:
         """Return the fastest plan within an amount of memory, or the one with least memory that is as fast.
 
-        Raises PlanError if no point is, and unless exactly one of both is given.
+        `memory` is a number of bytes, or text such as `12GB` or `unlimited`. Raises PlanError if no point
+        fits, unless exactly one of both is given, and if `seconds` is not a number. Raises MachineError if
+        `memory` is not an amount of memory.
         """
         if (memory is None) == (seconds is None):
             raise PlanError(
                 "give one of both: the memory of a worker in bytes, or the seconds of an iteration"
             )
         if memory is not None:
-            fitting = [point for point in self.points if point.peak_bytes <= memory]
+            limit = parse_same_limit(memory, "memory")
+            if not isinstance(limit, int):
+                return self.points[-1].plan
+            fitting = [point for point in self.points if point.peak_bytes <= limit]
             if not fitting:
                 least = self.points[0].peak_bytes
                 raise PlanError(
-                    f"no plan was found that takes at most {memory:,} bytes: the least is {least:,}, and "
+                    f"no plan was found that takes at most {limit:,} bytes: the least is {least:,}, and "
                     f"{self.bounded} needs at least {self.lower[0].peak_bytes:,} (proven)"
                 )
             return fitting[-1].plan
+        require(is_number(seconds), seconds, "seconds", "a finite number of seconds", PlanError)
         assert seconds is not None
         fast = [point for point in self.points if point.seconds <= seconds]
         if not fast:

@@ -11,7 +11,7 @@ from pathlib import Path
 from ...dataflow.graph import Graph
 from ...errors import GraphError, PlanError
 from ...machines.machine import WORKER_LIMIT
-from ...support.checked_argument import path_of, require_kind
+from ...support.checked_argument import path_of, require_kind, shown
 from ...support.notebook_display import NotebookDisplay
 from ...support.wording import alternatives, counted
 from ..costs.movement import Movements
@@ -267,9 +267,9 @@ def require_plan(value: object) -> None:
 def require_workers(workers: object) -> None:
     """Raise PlanError unless the value is a number of workers."""
     if isinstance(workers, bool) or not isinstance(workers, int):
-        raise PlanError(f"the number of workers must be an integer, not {workers!r}")
+        raise PlanError(f"the number of workers must be an integer, not {shown(workers)}")
     if not 1 <= workers <= WORKER_LIMIT:
-        raise PlanError(f"cannot partition over {workers} workers; use 1 to {WORKER_LIMIT}")
+        raise PlanError(f"cannot partition over {shown(workers)} workers; use 1 to {WORKER_LIMIT}")
 
 
 def contributors(graph: Graph, plan: Plan) -> list[Contribution]:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...errors import PlanError
-from ...support.checked_argument import is_number
+from ...support.checked_argument import is_number, shown
 
 PROPOSALS = 2000
 """The proposals of each chain if neither proposals nor seconds are given."""
+
+SEEDS = 2**64
+"""The number of seeds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,17 +41,17 @@ class Sampling:
 
     def check(self) -> None:
         """Raise PlanError for values that cannot be."""
-        if isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0:
-            raise PlanError(f"the seed is {self.seed!r}; give a whole number, 0 or larger")
+        if isinstance(self.seed, bool) or not isinstance(self.seed, int) or not 0 <= self.seed < SEEDS:
+            raise PlanError(f"the seed is {shown(self.seed)}; give a whole number from 0 to 2**64 - 1")
         count = self.proposals
         if count is not None and (isinstance(count, bool) or not isinstance(count, int) or count < 1):
-            raise PlanError(f"the number of proposals is {count!r}; give a whole number, 1 or larger")
+            raise PlanError(f"the number of proposals is {shown(count)}; give a whole number, 1 or larger")
         given = [("beta", self.beta)] + ([] if self.seconds is None else [("seconds", self.seconds)])
         for name, value in given:
             if not (_is_finite(value) and value > 0):
-                raise PlanError(f"{name} is {repr(value)[:60]}; give a finite number larger than 0")
+                raise PlanError(f"{name} is {shown(value)}; give a finite number larger than 0")
         if not (_is_finite(self.slower) and self.slower >= 0):
-            raise PlanError(f"slower is {repr(self.slower)[:60]}; give a finite number, 0 or larger")
+            raise PlanError(f"slower is {shown(self.slower)}; give a finite number, 0 or larger")
 
     def of_trials(self) -> Sampling:
         """Return what a search that makes a number of trials draws by: no temperature, and no seconds."""

@@ -118,6 +118,29 @@ def test_a_wrong_type_is_an_error_that_names_the_argument(surface: str, value: o
         call(value)
 
 
+LONG = -(10**5000)
+"""An integer of more digits than Python writes."""
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: tofu.partition(GRAPH, LONG),
+        lambda: tofu.partition(GRAPH, 2, memory=LONG),
+        lambda: tofu.partition(GRAPH, 2, "anneal", machine="dgx-1-v100", seed=-LONG),
+        lambda: tofu.partition(GRAPH, 2, "anneal", machine="dgx-1-v100", proposals=LONG),
+        lambda: tofu.training_graph(tofu.sym.relu(tofu.sym.Variable("x")), {"x": (-LONG,)}),
+        lambda: tofu.training_graph(tofu.sym.relu(tofu.sym.Variable("x")), {"x": (LONG,)}),
+        lambda: tofu.sym.FullyConnected(tofu.sym.Variable("x"), num_hidden=-LONG),
+        lambda: MODEL.training_graph(accumulate=-LONG),
+        lambda: tofu.cpu(LONG),
+    ],
+)
+def test_an_integer_that_python_does_not_write_is_refused_by_a_message(call: Callable[[], object]) -> None:
+    with pytest.raises(TofuError, match=r"-?0x31e20801036510f3c591fd|long integers"):
+        call()
+
+
 def test_the_message_says_what_to_give() -> None:
     with pytest.raises(TofuError, match=r"not a Graph; call tofu.lower\(graph, plan\)$"):
         tofu.Executor(GRAPH)  # type: ignore[arg-type]

@@ -27,7 +27,7 @@ class TrainedVariable:
     together: tuple[str, ...]
     """The tensors of its shape that its updates touch and that overwrite none: itself, states, gradients.
 
-    What several variables share is left out: scalars, and states that follow from nothing but themselves.
+    Scalars are left out, and so are states that follow from nothing but themselves: variables share them.
     """
 
     updates: tuple[Operation, ...]

@@ -162,6 +162,9 @@ def test_plans_are_chosen_by_memory_or_by_time(found):
     assert found.plan(memory=last.peak_bytes) is last.plan
     assert found.plan(memory=last.peak_bytes - 1) is found.points[-2].plan
     assert found.plan(seconds=first.seconds) is first.plan
+    assert found.plan(memory="unlimited") is found.plan(memory="1GB") is last.plan
+    with pytest.raises(PlanError, match="seconds is '1ms'"):
+        found.plan(seconds="1ms")
     with pytest.raises(PlanError, match=r"every plan in steps needs at least .* \(proven\)"):
         found.plan(memory=first.peak_bytes - 1)
     with pytest.raises(PlanError, match=r"every plan in steps takes at least .* \(proven\)"):
