@@ -7,6 +7,8 @@
     contracted  parameters that an operation multiplies and sums, keeping one of their dimensions
     tables      parameters of which an operation looks up rows by values
 
+An operation may read a parameter through another tensor of its shape that is made from it alone, such as a
+copy in a smaller type.
 Everything follows from roles, phases and `indexing`; no operator is known by its name. Classes are those of
 the problem: tied operations, and tensors that share storage, agree.
 """
@@ -117,6 +119,20 @@ class _Walk:
         for operation, number in zip(problem.graph.operations, problem.operation_class, strict=True):
             phases.setdefault(number, operation.phase)
         self.phases = [phases[number] for number in range(len(problem.operators))]
+        self.parameter = self._parameters()
+
+    def _parameters(self) -> dict[int, int]:
+        """Return the parameter that each tensor is, or that it is made from alone in the same shape."""
+        found = {n: n for n, tensor in enumerate(self.tensors) if tensor.role is Role.PARAMETER}
+        for number, phase in enumerate(self.phases):
+            read = {link.tensor for link in self.reads[number]}
+            if phase is Phase.UPDATE or len(read) != 1 or not read <= found.keys():
+                continue
+            (source,) = read
+            for link in self.makes[number]:
+                if self.problem.shapes[link.tensor] == self.problem.shapes[source]:
+                    found.setdefault(link.tensor, found[source])
+        return found
 
     def samples(self) -> SampleAxes:
         dimension, variable = self._batch()
@@ -137,12 +153,13 @@ class _Walk:
             for number, phase in enumerate(self.phases)
             if phase is Phase.FORWARD
             for link in self.reads[number]
-            if self.tensors[link.tensor].role is Role.PARAMETER
+            if link.tensor in self.parameter
         ]
         tables = frozenset(
-            link.tensor
+            tensor
             for number, link in parameters
             if self.indexing[number].is_gathered(link.use) and self._kept(number, link)
+            for tensor in (link.tensor, self.parameter[link.tensor])
         )
         reducing = [
             [v for v in bound.splits if bound.kind(v) == "reduce" and v not in data_variables[n]]
@@ -161,7 +178,12 @@ class _Walk:
             frozenset(link.operator for link in reads if link.tensor in sums),
             frozenset(link.tensor for link in reads if link.operator in samples.variable),
             contracting,
-            frozenset(link.tensor for number, link in parameters if self._contracts(number, link)),
+            frozenset(
+                tensor
+                for number, link in parameters
+                if self._contracts(number, link)
+                for tensor in (link.tensor, self.parameter[link.tensor])
+            ),
             tables,
             frozenset(n for n in contracting if any(link.tensor in tables for link in self.reads[n])),
         )
@@ -251,7 +273,7 @@ class _Walk:
         links = [
             link
             for link in self.reads[number]
-            if self.tensors[link.tensor].role is Role.PARAMETER and self._contracts(number, link)
+            if link.tensor in self.parameter and self._contracts(number, link)
         ]
         return tuple(
             v

@@ -233,6 +233,18 @@ def test_models_without_the_layers_are_refused():
             tofu.partition(plain, 2, method)
 
 
+@pytest.mark.parametrize("model", ["mlp", "gpt-1-16"])
+def test_parameters_that_are_read_in_a_smaller_type_are_split_as_others(model):
+    split, moved = {}, {}
+    for dtype in ("float32", "float16"):
+        graph = tofu.models.get(model, **MODELS[model]).training_graph(dtype=dtype)
+        plan = tofu.partition(graph, 2, "megatron:tp2")
+        moved[dtype] = plan.cost_bytes
+        split[dtype] = {t.name for t in parameters(graph) if plan.layouts[t.name].form != (None,)}
+    assert split["float16"] == split["float32"]
+    assert moved["float32"] / 2 <= moved["float16"] < moved["float32"]
+
+
 def test_refusals_name_the_meshes_that_fit():
     narrow = "over 8 workers, but those of .* at most 4 rows or columns; choose another method"
     with pytest.raises(PlanError, match=rf"{narrow}, or one of the meshes dp8, dp4-tp2, dp2-tp4$"):
