@@ -44,7 +44,7 @@ def at_once(calls: Sequence[Callable[[], Result]]) -> list[Result]:
     finally:
         for process, receiving in forks:
             receiving.close()
-            process.terminate()
+            process.kill()  # a handler of SIGTERM, which forks inherit, may come to nothing
             process.join()
     return found
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
+import time
 
 import pytest
 
@@ -50,6 +52,18 @@ def test_a_call_whose_process_is_killed_is_made_here():
         return os.getpid()
 
     assert at_once([os.getpid, killed]) == [here, here]
+
+
+@pytest.mark.usefixtures("two_processors")
+def test_an_error_here_ends_a_process_that_does_not_heed_sigterm():
+    """Such as one in which the error of an inherited handler is ignored."""
+    before, begun = signal.signal(signal.SIGTERM, signal.SIG_IGN), time.monotonic()
+    try:
+        with pytest.raises(ZeroDivisionError):
+            at_once([lambda: 1 // 0, lambda: time.sleep(5)])
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert time.monotonic() - begun < 4
 
 
 @pytest.mark.usefixtures("two_processors")
