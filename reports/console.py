@@ -8,7 +8,9 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import NoReturn
 
 from rich.console import Console, ConsoleOptions, RenderableType
+from rich.live import Live
 from rich.segment import Segment
+from rich.text import Text
 
 from ..support.terminal_text import printable
 
@@ -47,10 +49,13 @@ def on_terminal(console: Console) -> bool:
 
 
 def waiting(what: str, quiet: bool = False) -> AbstractContextManager[object]:
-    """Return a line on standard error that says what is being waited for, taken away again on a terminal."""
+    """Return a line on standard error that says what is being waited for, taken away again on a terminal.
+
+    It does not move: a thread that draws it would keep `at_once` from making calls in forks.
+    """
     console = wide_console(stderr=True)
     if not quiet and on_terminal(console):
-        return console.status(what)
+        return Live(Text(what), console=console, auto_refresh=False, transient=True)
     if not quiet:
         console.print(what)
     return nullcontext()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 
 import pytest
 from rich.table import Table
@@ -61,3 +62,15 @@ def test_what_is_waited_for_is_said_beside_the_output(capsys: pytest.CaptureFixt
         pass
     printed = capsys.readouterr()
     assert (printed.out, printed.err) == ("", "comparing\n")
+
+
+def test_a_terminal_shows_what_is_waited_for_without_a_thread(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With one, no calls would be made in forks."""
+    monkeypatch.setattr("tofu.reports.console.on_terminal", lambda console: True)
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    threads = threading.active_count()
+    with waiting("comparing"):
+        assert threading.active_count() == threads
+        assert "comparing" in capsys.readouterr().err
