@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 MANY = 10_000
-"""From so many new objects on, it pays to ask whether others are frozen, which takes time for each of these."""
+"""The number of new objects from which on it pays to ask whether others are frozen, which counts them."""
 
 
 @contextmanager

@@ -9,7 +9,7 @@ move; the one along samples if several move as few.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 
 import numpy as np
@@ -17,6 +17,7 @@ import numpy as np
 from ....analyzer.bind.bound import Bound
 from ....analyzer.indices.region import Boxes, volume
 from ....dataflow.graph import Operation, Phase, Role
+from ....dataflow.parameter_copies import parameters_stood_for
 from ....errors import PlanError
 from ....programs.parts import Holding, Task
 from ....support.wording import counted
@@ -35,9 +36,11 @@ def one_weird_trick(strategies: Strategies) -> Strategy:
     Raises PlanError if a graph has no weights that are used at many places, or no dense layers.
     """
     soap, strategy = strategies.soap, _Aligned(strategies)
-    uses = [use for operation in soap.graph.operations for use in _weights(soap, operation)]
-    dense = {tensor: place for tensor, place in uses if place is not None}
-    if not dense or len(dense) == len(uses):
+    parameter = parameters_stood_for(soap.graph)
+    weights = {each.index: list(_weights(soap, each, parameter)) for each in soap.graph.operations}
+    uses = [use for each in weights.values() for use in each]
+    dense = {parameter[tensor]: place for tensor, place in uses if place is not None}
+    if not dense or all(place is not None for _, place in uses):
         lacks = "no dense layer whose weight can be split" if not dense else "nothing like a convolution"
         raise PlanError(
             f"one-weird-trick splits the samples of convolutions and the weights of dense layers, but "
@@ -45,7 +48,7 @@ def one_weird_trick(strategies: Strategies) -> Strategy:
             "such as 'data-parallel'"
         )
     for operation in soap.graph.operations:
-        for tensor, place in _weights(soap, operation):
+        for tensor, place in weights[operation.index]:
             split = None if place is None else _along(soap, operation.index, tensor, place)
             decision = soap.decision_of[operation.index]
             strategy.give(decision, split or by_sample(soap.decisions[decision], soap.workers))
@@ -57,14 +60,16 @@ def one_weird_trick(strategies: Strategies) -> Strategy:
     return strategy.result()
 
 
-def _weights(soap: Soap, operation: Operation) -> Iterator[tuple[int, int | None]]:
+def _weights(
+    soap: Soap, operation: Operation, parameter: Mapping[int, int]
+) -> Iterator[tuple[int, int | None]]:
     """Yield the parameters over which an operation sums, with the dimension to split if it is dense."""
     bound, found = operation.bound, soap.indexing[operation.index]
     batch = soap.batch.get(operation.index)
     if operation.phase is not Phase.FORWARD or batch is None:
         return
     for tensor, use in touched(operation):
-        if isinstance(use, int) or soap.graph.tensors[tensor].role is not Role.PARAMETER:
+        if isinstance(use, int) or tensor not in parameter:
             continue
         index = {v: found.dimensions(v, use) for v in bound.splits}
         if not any(bound.kind(v) == "reduce" and index[v] for v in index):

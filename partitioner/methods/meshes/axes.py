@@ -23,6 +23,7 @@ from math import prod
 
 from ....analyzer.bind.bound import Bound
 from ....dataflow.graph import Phase, Role, Tensor
+from ....dataflow.parameter_copies import parameters_stood_for
 from ....tdl.ast import Reducer
 from ...layouts.uses import Use, touched
 from ...problem.links import Link
@@ -119,20 +120,9 @@ class _Walk:
         for operation, number in zip(problem.graph.operations, problem.operation_class, strict=True):
             phases.setdefault(number, operation.phase)
         self.phases = [phases[number] for number in range(len(problem.operators))]
-        self.parameter = self._parameters()
-
-    def _parameters(self) -> dict[int, int]:
-        """Return the parameter that each tensor is, or that it is made from alone in the same shape."""
-        found = {n: n for n, tensor in enumerate(self.tensors) if tensor.role is Role.PARAMETER}
-        for number, phase in enumerate(self.phases):
-            read = {link.tensor for link in self.reads[number]}
-            if phase is Phase.UPDATE or len(read) != 1 or not read <= found.keys():
-                continue
-            (source,) = read
-            for link in self.makes[number]:
-                if self.problem.shapes[link.tensor] == self.problem.shapes[source]:
-                    found.setdefault(link.tensor, found[source])
-        return found
+        classes = problem.tensor_class
+        self.parameter = {classes[t]: classes[p] for t, p in parameters_stood_for(problem.graph).items()}
+        """The parameter that each tensor stands for."""
 
     def samples(self) -> SampleAxes:
         dimension, variable = self._batch()

@@ -17,7 +17,7 @@ from tofu.partitioner.methods.flexflow.strategy import Strategies
 from tofu.partitioner.methods.flexflow.wu_2016 import recurrent_layers
 from tofu.partitioner.plans.space import Space
 
-from .small_graphs import graph_of
+from .small_graphs import OPTIONS, graph_of
 
 
 def parameter_bytes(graph: Any) -> int:
@@ -31,8 +31,10 @@ def test_data_parallelism_moves_an_all_reduce_of_every_gradient(model: str) -> N
     assert strategies.plan(data_parallel(strategies)).cost_bytes == 2 * 3 * parameter_bytes(graph)
 
 
-def test_one_weird_trick_splits_samples_of_convolutions_and_weights_of_dense_layers() -> None:
-    graph = graph_of("lenet")
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_one_weird_trick_splits_samples_of_convolutions_and_weights_of_dense_layers(dtype: str) -> None:
+    """Layers that compute in 16 bits read copies of the weights."""
+    graph = tofu.models.get("lenet", **OPTIONS["lenet"]).training_graph(dtype=dtype)
     plan = tofu.partition(graph, 4, method="one-weird-trick")
     tofu.verify(graph, plan)
     assert plan.method == "one-weird-trick"
