@@ -33,14 +33,15 @@ from .strategy import Strategies, Strategy
 def one_weird_trick(strategies: Strategies) -> Strategy:
     """Split samples, but the weights of dense layers.
 
-    Raises PlanError if a graph has no weights that are used at many places, or no dense layers.
+    Raises PlanError if a graph has no dense layers, or no weights that are used at many places: by an
+    operation like a convolution, or by several operations, such as the time steps of a recurrence.
     """
     soap, strategy = strategies.soap, _Aligned(strategies)
     parameter = parameters_stood_for(soap.graph)
     weights = {each.index: list(_weights(soap, each, parameter)) for each in soap.graph.operations}
     uses = [use for each in weights.values() for use in each]
     dense = {parameter[tensor]: place for tensor, place in uses if place is not None}
-    if not dense or all(place is not None for _, place in uses):
+    if not dense or len(dense) == len(uses):
         lacks = "no dense layer whose weight can be split" if not dense else "nothing like a convolution"
         raise PlanError(
             f"one-weird-trick splits the samples of convolutions and the weights of dense layers, but "
