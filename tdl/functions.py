@@ -2,7 +2,8 @@
 
 A function has its arity, its NumPy implementation (applied element by element to arrays or scalars) and its
 partial derivatives as expressions in the arguments `x`, `y`, `z` and the function's own value `f`.
-NumPy lacks `gamma`, `gammaln`, `digamma` and `erf`: the standard library or a series gives them, per element.
+NumPy lacks `gamma`, `gammaln`, `digamma`, `erf` and `erfc`: the standard library or a series gives them, per
+element.
 """
 
 from __future__ import annotations
@@ -196,6 +197,7 @@ _TABLE = (
     ScalarFunction("softplus", _softplus, ("sigmoid(x)",)),
     ScalarFunction("relu", _relu, ("where(x > 0, 1, 0)",), integer=True),
     ScalarFunction("erf", _per_element(math.erf), (f"{2 / math.sqrt(math.pi)!r} * exp(-x * x)",)),
+    ScalarFunction("erfc", _per_element(math.erfc), (f"{-2 / math.sqrt(math.pi)!r} * exp(-x * x)",)),
     ScalarFunction("gamma", _per_element(_gamma), ("f * digamma(x)",)),
     ScalarFunction("gammaln", _per_element(_lgamma), ("digamma(x)",)),
     ScalarFunction("digamma", _per_element(_digamma), ("",)),

@@ -51,7 +51,7 @@ UNARY: Mapping[str, str] = {
     "acosh": "arccosh({0})",
     "atanh": "arctanh({0})",
     "erf": "erf({0})",
-    "erfc": "1 - erf({0})",
+    "erfc": "erfc({0})",
     "lgamma": "gammaln({0})",
     "digamma": "digamma({0})",
     "sigmoid": "sigmoid({0})",

@@ -57,6 +57,7 @@ SPELLINGS: Mapping[str, Spelling] = MappingProxyType(
         "softplus": Spelling("tofu::softplus({})"),
         "relu": Spelling("tofu::relu({})", "tofu::relu({})"),
         "erf": Spelling("erf({})"),
+        "erfc": Spelling("erfc({})"),
         "gamma": Spelling("tofu::gamma_function({})"),
         "gammaln": Spelling("tofu::log_gamma({})"),
         "digamma": Spelling("tofu::digamma({})"),

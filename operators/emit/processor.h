@@ -31,7 +31,7 @@ __forceinline__ double erf(double x) { return __builtin_erf(x); }
 #define TOFU_OF_TWO(name)                                                                  \
     __forceinline__ float name(float x, float y) { return __builtin_##name##f(x, y); }     \
     __forceinline__ double name(double x, double y) { return __builtin_##name(x, y); }
-TOFU_OF_ONE(expm1) TOFU_OF_ONE(log2) TOFU_OF_ONE(log10)
+TOFU_OF_ONE(expm1) TOFU_OF_ONE(erfc) TOFU_OF_ONE(log2) TOFU_OF_ONE(log10)
 TOFU_OF_ONE(sqrt) TOFU_OF_ONE(cbrt) TOFU_OF_ONE(fabs) TOFU_OF_ONE(floor) TOFU_OF_ONE(ceil) TOFU_OF_ONE(rint)
 TOFU_OF_ONE(trunc) TOFU_OF_ONE(sin) TOFU_OF_ONE(cos) TOFU_OF_ONE(tan) TOFU_OF_ONE(asin) TOFU_OF_ONE(acos)
 TOFU_OF_ONE(atan) TOFU_OF_ONE(sinh) TOFU_OF_ONE(cosh) TOFU_OF_ONE(asinh) TOFU_OF_ONE(acosh)

@@ -5,7 +5,7 @@ degree 6 serves single precision and a quotient of two of degree 8 serves double
 saturates where `erf` does, so no range needs a branch. The coefficients minimise the relative error of
 `erf` (weighted least squares with Lawson's reweighting, in 50 digits): 1e-7 and 2e-16.
 
-SciPy computes the gamma functions.
+SciPy computes `erfc` and the gamma functions.
 """
 
 from __future__ import annotations
@@ -133,6 +133,7 @@ def _of_scipy(name: str) -> np.ufunc:
 VECTORISED: Mapping[str, Callable[[], Callable[..., object]]] = MappingProxyType(
     {
         "erf": lambda: erf,
+        "erfc": lambda: _of_scipy("erfc"),
         "gamma": lambda: _of_scipy("gamma"),
         "gammaln": lambda: _of_scipy("gammaln"),
         "digamma": lambda: _of_scipy("digamma"),

@@ -99,6 +99,7 @@ UNARY: list[tuple[str, Callable[[Any], Any], tuple[float, float]]] = [
             "tanhshrink",
         )
     ],
+    ("log of erfc", lambda x: torch.log(torch.erfc(x)), (5.0, 8.0)),
     ("digamma", lambda x: torch.digamma(x.detach()) * x, POSITIVE),
     ("gelu tanh", lambda x: F.gelu(x, approximate="tanh"), ANY),
     ("elu alpha", lambda x: F.elu(x, 0.7), ANY),

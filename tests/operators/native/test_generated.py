@@ -57,7 +57,12 @@ def test_float64_is_computed_in_float64(name: str) -> None:
 @pytest.mark.usefixtures("native")
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize(
-    "value", ["x[i] // x[j]", "x[i] % x[j]", *(f"{name}(x[i])" for name in ("digamma", "gamma", "gammaln"))]
+    "value",
+    [
+        "x[i] // x[j]",
+        "x[i] % x[j]",
+        *(f"{name}(x[i])" for name in ("digamma", "erfc", "gamma", "gammaln")),
+    ],
 )
 def test_special_values_are_those_of_the_interpreter(value: str, dtype: str) -> None:
     """Near and at poles, and of infinities."""
