@@ -32,7 +32,7 @@ class BlockCache:
         graph: Graph,
         machine: Machine,
         workers: int,
-        times: TaskTimes | None,
+        times: TaskTimes | None = None,
     ) -> None:
         self.structures = structures(graph)
         """The structures of the graph."""

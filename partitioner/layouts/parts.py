@@ -12,7 +12,7 @@ from ...analyzer.bind.bound import Bound
 from ...analyzer.indices.region import to_regions
 from ...programs.parts import Holding, Task
 from .forms import Form
-from .step_split import Layout, split_operation
+from .step_split import Layout, OperationParts, split_operation
 
 
 def holdings(layout: Layout) -> tuple[Holding, ...]:
@@ -54,9 +54,13 @@ class Computed:
 
 def tasks(bound: Bound, form: Form, factors: tuple[int, ...]) -> tuple[Task, ...]:
     """Return what workers compute of an operation. Raises PlanError if a variable does not exist."""
-    found = split_operation(bound, form, factors)
-    terms, reads = numbers(found.term.tolist(), found.terms), numbers(found.read.tolist(), found.reads)
-    return tuple(map(Task, found.workers.tolist(), to_regions(found.boxes), terms, reads))
+    return tasks_of(split_operation(bound, form, factors))
+
+
+def tasks_of(parts: OperationParts) -> tuple[Task, ...]:
+    """Return the tasks of an operation that is split."""
+    terms, reads = numbers(parts.term.tolist(), parts.terms), numbers(parts.read.tolist(), parts.reads)
+    return tuple(map(Task, parts.workers.tolist(), to_regions(parts.boxes), terms, reads))
 
 
 def numbers(term: Iterable[int], terms: int) -> Iterable[int | None]:

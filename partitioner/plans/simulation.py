@@ -16,17 +16,14 @@ from .plan import Plan
 if TYPE_CHECKING:
     from ...simulator.block_cache import BlockCache
     from ...simulator.simulation import Simulation
-    from ...simulator.times import TaskTimes
 
 
 class Simulations:
     """Simulations of plans of one graph on one machine, which share what they have in common."""
 
-    def __init__(self, graph: Graph, machine: Machine | str, times: TaskTimes | None = None) -> None:
-        """`times` gives the times of tasks, as in `tofu.simulator.Simulation`."""
+    def __init__(self, graph: Graph, machine: Machine | str) -> None:
         self._graph = graph
         self._machine = machine_of(machine)
-        self._times = times
         self._held = Held()
         self._homes = [tensor for tensor in graph.tensors if tensor.alias is None]
         self._computed = Computed()
@@ -50,7 +47,6 @@ class Simulations:
             stops={name: held.of(layout.stop) for name, layout in layouts.items() if layout.stop is not None},
             copies={name: _copies(plan, name, held) for name in plan.copies},
             order=plan.written_order,
-            times=self._times,
             cache=self._cache(plan.workers),
         )
 
@@ -59,15 +55,13 @@ class Simulations:
 
         if workers not in self._caches:
             self._machine.check_workers(workers)
-            self._caches[workers] = BlockCache(self._graph, self._machine, workers, self._times)
+            self._caches[workers] = BlockCache(self._graph, self._machine, workers)
         return self._caches[workers]
 
 
-def simulation(
-    graph: Graph, plan: Plan, machine: Machine | str, times: TaskTimes | None = None
-) -> Simulation:
+def simulation(graph: Graph, plan: Plan, machine: Machine | str) -> Simulation:
     """Simulate one iteration of a plan, see `Simulations`."""
-    return Simulations(graph, machine, times).of(plan)
+    return Simulations(graph, machine).of(plan)
 
 
 def _copies(plan: Plan, tensor: str, held: Held) -> list[HeldCopy]:

@@ -19,7 +19,7 @@ from functools import partial
 
 from ....dataflow.graph import Graph
 from ....simulator.simulation import Simulation
-from ....simulator.times import NANOSECONDS, TaskTimes
+from ....simulator.times import NANOSECONDS
 from ...plans.plan import Plan
 from ...plans.simulation import Simulations
 from ..several_hops import SeveralHops
@@ -49,11 +49,11 @@ class Timed:
 class Rewrites:
     """The moves of the whole plans of a search."""
 
-    def __init__(self, asked: SimulatedSearch, times: TaskTimes, show: Callable[[int], None]) -> None:
+    def __init__(self, asked: SimulatedSearch, show: Callable[[int], None]) -> None:
         """`show` is given the time of each faster plan."""
         self._asked = asked
         self._show = show
-        self._simulations = Simulations(asked.graph, asked.machine, times)
+        self._simulations = Simulations(asked.graph, asked.machine)
         self._hops: dict[tuple[int, ...], SeveralHops] = {}
         """The ways of tensors in plans, by their factors."""
 

@@ -32,7 +32,6 @@ from functools import cached_property
 from random import Random
 
 from ....errors import PlanError
-from ....simulator.times import TaskTimes, task_times
 from ...costs.plan_bytes import KnownCounts
 from ...layouts.step_split import prime_factors
 from ...plans.compose import compose
@@ -80,8 +79,7 @@ class _Annealing:
     def __init__(self, asked: SimulatedSearch) -> None:
         self.asked = asked
         self.budget = Budget(asked.sampling, asked.watch)
-        self.times: TaskTimes = task_times(asked.graph, asked.machine, asked.workers)
-        self.rewrites = Rewrites(asked, self.times, self.budget.show)
+        self.rewrites = Rewrites(asked, self.budget.show)
         self.counts = KnownCounts(prime_factors(asked.workers))
         self.fastest: int | None = None
         """The least time of rewritten plans before they got the order of a list schedule."""
@@ -111,7 +109,7 @@ class _Annealing:
     @cached_property
     def windows(self) -> DecisionWindows:
         """Return the windows of decisions that are solved together."""
-        return DecisionWindows(self.strategies, self.drawn, self.neighbours, self.asked.machine, self.times)
+        return DecisionWindows(self.strategies, self.drawn, self.neighbours, self.asked.machine)
 
     def run(self) -> Plan:
         """Return the best plan."""
@@ -202,7 +200,7 @@ class _Annealing:
             yield pardnn(asked)
         draw = Random(f"{asked.sampling.seed} first")
         random = tuple(each.draw(draw) for each in self.drawn)
-        for strategy in (*candidates(self.strategies).values(), random):
+        for _, strategy in (*candidates(self.strategies), ("random", random)):
             yield self.strategies.plan(strategy)
 
     def _fits(self, found: Timed) -> bool:

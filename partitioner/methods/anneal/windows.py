@@ -19,7 +19,7 @@ import numpy as np
 
 from ....dataflow.graph import Operation
 from ....machines.machine import Machine
-from ....simulator.times import NANOSECONDS, TaskTimes
+from ....simulator.times import NANOSECONDS, task_times
 from ...costs.movement import Movements, OperatorRegions, WorkerRegions
 from ...layouts.forms import Form
 from ...layouts.step_split import Layout, prime_factors
@@ -71,14 +71,13 @@ class DecisionWindows:
         drawn: Sequence[Drawable],
         neighbours: Neighbours,
         machine: Machine,
-        times: TaskTimes,
     ) -> None:
         soap = strategies.soap
         self._strategies = strategies
         self._drawn = drawn
         self._neighbours = neighbours
         self._machine = machine
-        self._times = times
+        self._times = task_times(soap.graph, machine, soap.workers)
         self._factors = prime_factors(soap.workers)
         self._forget()
         maker = {tensor: each.index for each in soap.graph.operations for tensor in each.outputs}

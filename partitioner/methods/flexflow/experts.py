@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from ....dataflow.graph import Graph
@@ -22,15 +22,14 @@ EXPERTS: dict[str, Callable[[Strategies], Strategy]] = {
 }
 
 
-def candidates(strategies: Strategies) -> dict[str, Strategy]:
-    """Return the strategies of the experts that know such graphs, by name."""
-    found = {}
+def candidates(strategies: Strategies) -> Iterator[tuple[str, Strategy]]:
+    """Yield the names and strategies of the experts that know such graphs."""
     for name, expert in EXPERTS.items():
         try:
-            found[name] = expert(strategies)
+            strategy = expert(strategies)
         except PlanError:
             continue
-    return found
+        yield name, strategy
 
 
 def one_weird_trick_plan(graph: Graph, workers: int, space: Space) -> Plan:

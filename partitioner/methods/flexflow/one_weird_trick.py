@@ -10,6 +10,7 @@ move; the one along samples if several move as few.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from math import prod
 
 import numpy as np
@@ -27,7 +28,7 @@ from ...layouts.uses import touched
 from .configurations import Configuration
 from .data_parallel import by_sample, configured
 from .soap import Decision, Kind, Soap
-from .strategy import Strategies, Strategy
+from .strategy import Assigned, Strategies, Strategy
 
 
 def one_weird_trick(strategies: Strategies) -> Strategy:
@@ -126,25 +127,24 @@ class _Aligned:
         self._given: dict[int, Configuration] = {}
         soap = strategies.soap
         self._numbers = {tensor.name: tensor.index for tensor in soap.graph.tensors}
-        self._held: dict[int, Sequence[Holding]] = {}
-        self._missing: dict[tuple[Bound, tuple[str, ...], int, int], int] = {}
-        """The elements that tasks lack, by operator, parameters, and identities of tasks and holdings."""
-        self._read: dict[tuple[Bound, int], tuple[Counts, dict[str, Boxes]]] = {}
-        """The workers of tasks and what they read, by operator and identity of tasks."""
-        self._kept: list[Sequence[Task] | Sequence[Holding]] = []
-        """The tasks and holdings whose identities are in keys."""
+        self._held: dict[int, _Parts] = {}
+        self._parts: dict[int, tuple[Sequence[Holding], _Parts]] = {}
+        """Holdings and their parts, by the identity of the holdings."""
+        self._missing: dict[tuple[Bound, tuple[str, ...], int, _Parts], int] = {}
+        """The elements that tasks lack, by operator, parameters, identity of tasks, and what is held."""
+        self._read: dict[tuple[Bound, int], tuple[Sequence[Task], Counts, dict[str, Boxes]]] = {}
+        """Tasks, their workers and what they read, by operator and identity of the tasks."""
 
     def give(self, number: int, configuration: Configuration) -> None:
         """Give a decision its configuration, unless it has one."""
         if number not in self._given:
             self._given[number] = configuration
-            self._hold(number, configuration)
+            self._hold(self._strategies.change(number, configuration))
 
     def result(self) -> Strategy:
         """Return the strategy."""
         soap = self._strategies.soap
-        for name, holdings in self._strategies.whole(()).holdings.items():
-            self._held[self._numbers[name]] = holdings
+        self._hold(self._strategies.whole(()))
         for number in range(len(soap.decisions)):
             if number not in self._given:
                 self.give(number, self._fewest(number))
@@ -156,7 +156,7 @@ class _Aligned:
         best = next(options)
         least = self._moved(number, best)
         while least and (option := next(options, None)) is not None:
-            moved = self._moved(number, option)
+            moved = self._moved(number, option, least)
             if moved < least:
                 best, least = option, moved
         return best
@@ -172,35 +172,36 @@ class _Aligned:
                 if split is not None:
                     yield split
 
-    def _hold(self, number: int, configuration: Configuration) -> None:
-        for name, holdings in self._strategies.change(number, configuration).holdings.items():
-            self._held[self._numbers[name]] = holdings
+    def _hold(self, assigned: Assigned) -> None:
+        for name, holdings in assigned.holdings.items():
+            if id(holdings) not in self._parts:
+                self._parts[id(holdings)] = holdings, _parts_of(holdings)
+            self._held[self._numbers[name]] = self._parts[id(holdings)][1]
 
-    def _moved(self, number: int, configuration: Configuration) -> int:
-        """Count the bytes that a decision fetches, and twice those of the partial results that it makes."""
-        graph, change = self._strategies.soap.graph, self._strategies.change(number, configuration)
-        total = 0
-        for index in self._strategies.soap.decisions[number].operations:
-            operation = graph.operations[index]
-            done = change.tasks[operation.name]
+    def _moved(self, number: int, configuration: Configuration, most: int | None = None) -> int:
+        """Count the bytes that a decision fetches, and twice those of the partial results that it makes.
+
+        Counting ends if they are more than `most`.
+        """
+        tensors, total = self._strategies.soap.graph.tensors, 0
+        for operation, done in self._strategies.tasks(number, configuration):
             for tensor, use in touched(operation):
-                itemsize = graph.tensors[tensor].itemsize
+                if most is not None and total > most:
+                    return total
+                itemsize = tensors[tensor].itemsize
                 if isinstance(use, int):
                     terms = 1 + max(task.term or 0 for task in done)
-                    total += 2 * (terms - 1) * prod(graph.tensors[tensor].shape) * itemsize
+                    total += 2 * (terms - 1) * prod(tensors[tensor].shape) * itemsize
                 elif tensor in self._held:
                     total += self._fetched(operation.bound, use, done, self._held[tensor]) * itemsize
         return total
 
-    def _fetched(
-        self, bound: Bound, names: tuple[str, ...], done: Sequence[Task], held: Sequence[Holding]
-    ) -> int:
+    def _fetched(self, bound: Bound, names: tuple[str, ...], done: Sequence[Task], held: _Parts) -> int:
         """Count the elements of a tensor that tasks lack for the parameter of which they lack most."""
-        key = bound, names, id(done), id(held)
+        key = bound, names, id(done), held
         if key not in self._missing:
             workers, regions = self._needed(bound, done)
-            self._missing[key] = max(_lacking(workers, regions[name], held) for name in names)
-            self._kept += done, held
+            self._missing[key] = max(held.lacking(workers, regions[name]) for name in names)
         return self._missing[key]
 
     def _needed(self, bound: Bound, done: Sequence[Task]) -> tuple[Counts, dict[str, Boxes]]:
@@ -208,13 +209,28 @@ class _Aligned:
         key = bound, id(done)
         if key not in self._read:
             workers = np.array([task.worker for task in done])
-            self._read[key] = workers, bound.input_regions(np.array([task.box for task in done], np.int64))
-        return self._read[key]
+            regions = bound.input_regions(np.array([task.box for task in done], np.int64))
+            self._read[key] = done, workers, regions
+        return self._read[key][1:]
 
 
-def _lacking(workers: Counts, regions: Boxes, held: Sequence[Holding]) -> int:
-    """Count the elements of regions that workers do not hold."""
-    holders = np.array([holding.worker for holding in held])
-    there = np.array([holding.region for holding in held], np.int64).reshape(len(held), -1, 2)
-    common = overlap(regions[:, None], there) * (workers[:, None] == holders)
-    return int(np.clip(volume(regions) - common.sum(axis=1), 0, None).sum())
+@dataclass(frozen=True, slots=True, eq=False)
+class _Parts:
+    """The parts of a tensor that workers hold."""
+
+    workers: Counts
+    """The worker that holds each part: `[parts]`."""
+
+    regions: Boxes
+    """The region of each part: `[parts, dimensions, 2]`."""
+
+    def lacking(self, workers: Counts, regions: Boxes) -> int:
+        """Count the elements of regions that the workers who read them do not hold."""
+        common = overlap(regions[:, None], self.regions) * (workers[:, None] == self.workers)
+        return int(np.maximum(volume(regions) - common.sum(axis=1), 0).sum())
+
+
+def _parts_of(holdings: Sequence[Holding]) -> _Parts:
+    workers = np.array([holding.worker for holding in holdings])
+    regions = np.array([holding.region for holding in holdings], np.int64)
+    return _Parts(workers, regions.reshape(len(holdings), -1, 2))

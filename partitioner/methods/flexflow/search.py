@@ -19,7 +19,6 @@ from random import Random
 
 from ....simulator.block_cache import BlockCache
 from ....simulator.simulation import Simulation
-from ....simulator.times import task_times
 from ...plans.plan import Plan
 from ..budget import Budget
 from ..simulated import SimulatedSearch
@@ -35,16 +34,19 @@ def flexflow(asked: SimulatedSearch) -> Plan:
     """Return the fastest plan that a chain from each initial candidate visits."""
     budget = Budget(asked.sampling, asked.watch)
     soap = find_soap(asked.graph, asked.workers)
-    drawn = drawables(soap.decisions, asked.workers)
     strategies = Strategies(soap, asked.space)
-    times = task_times(asked.graph, asked.machine, asked.workers)
-    cache = BlockCache(asked.graph, asked.machine, asked.workers, times)
+    cache = BlockCache(asked.graph, asked.machine, asked.workers)
     seed = asked.sampling.seed
-    first = Random(f"{seed} first")
     starts: list[tuple[Strategy, Simulation]] = []
-    for strategy in (*candidates(strategies).values(), tuple(each.draw(first) for each in drawn)):
+
+    def begin(strategy: Strategy) -> None:
         starts.append((strategy, simulated(strategies, strategy, asked.machine, cache)))
         budget.show(starts[-1][1].nanoseconds)
+
+    for _, strategy in candidates(strategies):
+        begin(strategy)
+    drawn, first = drawables(soap.decisions, asked.workers), Random(f"{seed} first")
+    begin(tuple(each.draw(first) for each in drawn))
     chains = Chains(len(starts), budget)
     found: list[Visited] = []
     for number, (start, simulation) in enumerate(starts):

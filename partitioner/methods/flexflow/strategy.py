@@ -18,7 +18,7 @@ from ....analyzer.indices.region import Boxes, Region, to_regions
 from ....dataflow.graph import Operation, Role
 from ....programs.parts import Holding, Task
 from ...layouts.forms import Form, Parts, Spread, Steps
-from ...layouts.parts import Held, tasks
+from ...layouts.parts import Held, tasks_of
 from ...layouts.shared_out import shared_out
 from ...layouts.step_split import Layout, OperationParts, prime_factors, split_operation
 from ...plans.compose import compose
@@ -105,6 +105,11 @@ class Strategies:
             self._changes[key] = Assigned(done, held, stops)
         return self._changes[key]
 
+    def tasks(self, number: int, configuration: Configuration) -> Iterator[tuple[Operation, Sequence[Task]]]:
+        """Yield the operations of a decision, and what workers compute of them in a configuration."""
+        for operation, form in self._forms(number, configuration):
+            yield operation, self._tasks_of(operation.bound, form)
+
     def changes(self, configurations: Mapping[int, Configuration]) -> Assigned:
         """Return what several decisions do."""
         done: dict[str, Sequence[Task]] = {}
@@ -171,8 +176,14 @@ class Strategies:
     def _tasks_of(self, bound: Bound, form: Spread) -> tuple[Task, ...]:
         key = bound, form
         if key not in self._tasks:
-            self._tasks[key] = tasks(bound, form, self._factors)
+            self._tasks[key] = tasks_of(self._split_of(bound, form))
         return self._tasks[key]
+
+    def _split_of(self, bound: Bound, form: Spread) -> OperationParts:
+        key = bound, form
+        if key not in self._split:
+            self._split[key] = split_operation(bound, form, self._factors)
+        return self._split[key]
 
     def _home(self, bound: Bound, form: Spread, output: int, stays: bool, holders: Holders) -> _Home:
         """Return where an output is held; `stays` says whether it stays in terms."""
@@ -180,9 +191,7 @@ class Strategies:
         if key not in self._homes:
             if len(self._homes) > LIMIT:
                 self._forget()
-            split = self._split.get(key[:2])
-            if split is None:
-                split = self._split[key[:2]] = split_operation(bound, form, self._factors)
+            split = self._split_of(bound, form)
             made = bound.output_regions(split.boxes)[output]
             self._homes[key] = _home(split, made, stays, holders)
         return self._homes[key]

@@ -69,7 +69,7 @@ class Placing:
         graph, machine = asked.graph, asked.machine
         self._inside: Inside = whole_operations(graph) if size == 1 else inside_of(graph, asked.inside(size))
         self._times = task_times(graph, machine, asked.workers)
-        self._simulations = Simulations(graph, machine, self._times)
+        self._simulations = Simulations(graph, machine)
         limits = None if asked.memory is None else asked.memory.limits(asked.workers)
         devices = devices_of(machine, asked.workers, limits)
         self.training = training_nodes(graph, operation_times(graph, self._times, devices.kind, self._inside))

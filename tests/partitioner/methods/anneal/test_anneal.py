@@ -27,7 +27,7 @@ from tofu.partitioner.methods.simulated import SearchProgress
 from tofu.partitioner.plans.plan import Plan
 from tofu.partitioner.plans.simulation import simulation
 from tofu.partitioner.plans.space import Space
-from tofu.simulator.times import NANOSECONDS, task_times
+from tofu.simulator.times import NANOSECONDS
 
 from ..flexflow.small_graphs import OPTIONS, graph_of
 
@@ -126,7 +126,7 @@ def test_moves_make_plans_that_verify_and_take_the_simulated_time(model: str) ->
     )
     strategy = tuple(each.draw(draw) for each in drawn)
     machine, neighbours = tofu.machines.load(MACHINE), Neighbours(soap)
-    windows = DecisionWindows(strategies, drawn, neighbours, machine, task_times(graph, machine, workers))
+    windows = DecisionWindows(strategies, drawn, neighbours, machine)
     simulation = simulated(strategies, strategy, machine)
     moves = Moves(soap, drawn, neighbours, windows, OpenDecisions(soap, drawn, ()), simulation.deciding)
     walk = StrategyWalk(simulation, strategies, strategy, moves)

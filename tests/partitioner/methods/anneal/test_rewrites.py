@@ -19,7 +19,6 @@ from tofu.partitioner.plans.recounted import recounted, with_stops
 from tofu.partitioner.plans.sampling import Sampling
 from tofu.partitioner.plans.simulation import simulation
 from tofu.partitioner.plans.space import Space
-from tofu.simulator.times import task_times
 
 from ..flexflow.small_graphs import OPTIONS, graph_of
 
@@ -60,7 +59,7 @@ def rewritten(graph: Any, machine: str, method: str, workers: int, keep: bool = 
 def rewrites_of(asked: SimulatedSearch) -> tuple[Rewrites, list[int]]:
     """Return the moves of a search, and the times that they show."""
     shown: list[int] = []
-    return Rewrites(asked, task_times(asked.graph, asked.machine, asked.workers), shown.append), shown
+    return Rewrites(asked, shown.append), shown
 
 
 @pytest.mark.parametrize("model", OPTIONS)

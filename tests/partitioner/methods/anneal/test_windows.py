@@ -15,7 +15,6 @@ from tofu.partitioner.methods.flexflow.configurations import Configuration, draw
 from tofu.partitioner.methods.flexflow.soap import find_soap
 from tofu.partitioner.methods.flexflow.strategy import Strategies
 from tofu.partitioner.plans.space import Space
-from tofu.simulator.times import task_times
 
 from ..flexflow.small_graphs import graph_of
 
@@ -29,8 +28,7 @@ class Case:
         self.drawn = drawables(self.soap.decisions, 4)
         self.neighbours = Neighbours(self.soap)
         strategies = Strategies(self.soap, Space(feed="batch"))
-        times = task_times(graph, machine, 4)
-        self.windows = DecisionWindows(strategies, self.drawn, self.neighbours, machine, times)
+        self.windows = DecisionWindows(strategies, self.drawn, self.neighbours, machine)
         draw = Random(seed)
         self.state = [each.draw(draw) for each in self.drawn]
 

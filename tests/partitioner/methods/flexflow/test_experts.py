@@ -89,7 +89,7 @@ def test_states_that_pass_from_one_part_of_a_batch_to_the_next_are_not_recurrent
 
 def test_searches_start_from_the_experts_that_know_the_graph() -> None:
     names = {
-        model: set(candidates(Strategies(find_soap(graph_of(model), 4), Space(feed="batch"))))
+        model: set(dict(candidates(Strategies(find_soap(graph_of(model), 4), Space(feed="batch")))))
         for model in ("mlp", "lenet", "lstm")
     }
     assert names["mlp"] == {"data-parallel"}

@@ -50,7 +50,7 @@ def test_the_plan_is_verified_timed_and_not_slower_than_its_starts(model: str) -
     assert plan.step_bound_seconds == timeline.bound_seconds <= timeline.seconds
     strategies = Strategies(find_soap(graph, 4), plan.space)
     machine = tofu.machines.load(MACHINE)
-    for strategy in candidates(strategies).values():
+    for _, strategy in candidates(strategies):
         assert plan.step_seconds <= simulated(strategies, strategy, machine).seconds
 
 
@@ -112,7 +112,7 @@ def accepted(proposals: int) -> str:
     """Which proposals a chain from data parallelism accepts, and the times that it ends with."""
     strategies = Strategies(find_soap(graph_of("mlp"), 4), Space(feed="batch"))
     drawn = drawables(strategies.soap.decisions, 4)
-    start = candidates(strategies)["data-parallel"]
+    start = dict(candidates(strategies))["data-parallel"]
     machine = tofu.machines.load(MACHINE)
     walk = StrategyWalk(simulated(strategies, start, machine), strategies, start, redraw(drawn))
     beta = 100 / walk.cost
