@@ -1,5 +1,6 @@
 // Functions of float32 without branches or tables, so that a loop over them becomes vector instructions. A value is
-// the same at every place of an array. Errors are below 2 units in the last place, those of erf below 6. exp, log and tanh are those of S. Moshier's Cephes library, erf that of the NumPy kernels.
+// the same at every place of an array. Errors are below 2 units in the last place, those of erf below 3. exp, log and
+// tanh are those of S. Moshier's Cephes library. Limits let NaN pass.
 namespace tofu {
 
 __forceinline__ int bits_of(float x) {
@@ -28,14 +29,15 @@ template <int count> __forceinline__ float polynomial(float x, const float (&coe
     return sum;
 }
 
-// 2**n times a polynomial in x - n log(2). The power is two factors, because one may leave the range of float32.
+// 2**n times a polynomial in x - n log(2). Added to 3 * 2**22, a number is rounded to an integer, which is then in the
+// lowest bits. The power is two factors, because one may leave the range of float32.
 __forceinline__ float exp(float x) {
-    const float near = x > 130 ? 130 : x < -150 ? -150 : x;
-    const float n = __builtin_rintf(near * 1.44269504f);
+    const float below = 130 < x ? 130 : x, near = -150 > below ? -150 : below;
+    const float shifted = multiply_add(near, 1.44269504f, 12582912.0f), n = shifted - 12582912.0f;
     const float r = multiply_add(n, 2.12194440e-4f, multiply_add(n, -0.693359375f, near));
     const float tail = polynomial(r, {1.9875691500e-4f, 1.3981999507e-3f, 8.3334519073e-3f, 4.1665795894e-2f,
                                       1.6666665459e-1f, 5.0000001201e-1f});
-    const int power = x == x ? int(n) : 0, half = power >> 1;
+    const int power = bits_of(shifted) - bits_of(12582912.0f), half = power >> 1;
     return (multiply_add(tail * r, r, r) + 1) * of_bits((half + 127) << 23) * of_bits((power - half + 127) << 23);
 }
 
@@ -70,12 +72,18 @@ __forceinline__ float tanh(float x) {
     return size < 0.625f ? multiply_add(x * z, tail, x) : far;
 }
 
-// tanh(x R(x**2)). It is 1 where R would leave the range of float32.
+// Near 0 an odd polynomial. Elsewhere 1 - p**-8 with a polynomial p of the size of x, as in Abramowitz and Stegun,
+// 7.1.28, which is 1 from 4 on. The coefficients minimise the largest relative error of erf (least squares with
+// Lawson's weights): 4e-9 and 8e-9.
 __forceinline__ float erf(float x) {
-    const float square = x * x, near = square > 38.44f ? 38.44f : square;
-    return tanh(x * polynomial(near, {1.4182658269120029e-7f, -5.6679519092678848e-6f, 8.7633617524527667e-5f,
-                                      -6.1977334915879007e-4f, -1.9184570229201889e-4f, 0.10276906317756529f,
-                                      1.1283792734081559f}));
+    const float size = __builtin_fabsf(x), z = x * x;
+    const float near = x * polynomial(z, {7.18800777e-5f, -7.80579631e-4f, 5.16486380e-3f, -2.68414423e-2f,
+                                          1.12832918e-1f, -3.76126005e-1f, 1.12837916f});
+    const float root = 1 / polynomial(4 < size ? 4 : size, {6.22446468e-4f, -4.97172256e-3f, 2.27727057e-2f,
+                                                            -4.72279920e-2f, 9.74051389e-2f, 2.61329508e-2f,
+                                                            1.71732670e-1f, 9.93645135e-1f});
+    const float square = root * root, fourth = square * square;
+    return size < 1.1f ? near : __builtin_copysignf(1 - fourth * fourth, x);
 }
 
 }  // namespace tofu
