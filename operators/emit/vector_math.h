@@ -68,8 +68,8 @@ __forceinline__ float tanh(float x) {
     const float size = __builtin_fabsf(x), z = x * x;
     const float tail = polynomial(z, {-5.70498872745e-3f, 2.06390887954e-2f, -5.37397155531e-2f,
                                       1.33314422036e-1f, -3.33332819422e-1f});
-    const float far = __builtin_copysignf(1 - 2 / (exp(2 * size) + 1), x);
-    return size < 0.625f ? multiply_add(x * z, tail, x) : far;
+    const float near = multiply_add(size * z, tail, size), far = 1 - 2 / (exp(2 * size) + 1);
+    return __builtin_copysignf(size < 0.625f ? near : far, x);
 }
 
 // Near 0 an odd polynomial. Elsewhere 1 - p**-8 with a polynomial p of the size of x, as in Abramowitz and Stegun,

@@ -50,6 +50,7 @@ def test_errors_are_a_few_units_in_the_last_place(name: str, functions: ctypes.C
         rounded = right.astype(np.float32)
     np.testing.assert_array_equal(np.isnan(y), np.isnan(rounded))
     np.testing.assert_array_equal(np.isinf(y), np.isinf(rounded))
+    np.testing.assert_array_equal(np.signbit(y[x == 0]), np.signbit(rounded[x == 0]))
     numbers = np.isfinite(rounded)
     units = np.abs(y[numbers] - right[numbers]) / np.spacing(np.abs(rounded[numbers]))
     assert units.max() <= UNITS[name]
