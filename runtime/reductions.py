@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..operators.kernels.kernel import Array
-from ..operators.kernels.narrow import NARROW
+from ..operators.kernels.narrow import has_narrow_type
 from ..operators.kernels.workspace import Workspace
 from ..programs.program import Reduce
 from .buffer_views import BufferViews, part_of
@@ -21,7 +21,7 @@ def reduction(
     """
     held = views.partitioned.programs[worker].buffers[instruction.target].region
     target = views.part(worker, instruction.target, held)
-    narrow = target.dtype.name in NARROW
+    narrow = has_narrow_type(target)
     total = workspace.array(target.shape, np.float32) if narrow else target
     terms = [
         [

@@ -16,10 +16,17 @@ from .kernel import Array, KernelCall, Run
 NARROW = frozenset(("float16", "bfloat16"))
 """The names of types of 16 bits."""
 
+NARROW_BYTES = 2
+
 
 def is_narrow(call: KernelCall) -> bool:
     """Tell whether a call has arrays of 16 bits."""
-    return any(array.dtype.name in NARROW for array in (*call.inputs.values(), *call.outputs))
+    return any(has_narrow_type(array) for array in (*call.inputs.values(), *call.outputs))
+
+
+def has_narrow_type(array: Array) -> bool:
+    """Tell whether an array is of 16 bits. NumPy takes long to name a type."""
+    return array.itemsize == NARROW_BYTES and array.dtype.name in NARROW
 
 
 def wide_type(arrays: Iterable[Array]) -> np.dtype[np.generic]:
@@ -37,7 +44,7 @@ def widened(call: KernelCall, prepare: Callable[[KernelCall], Run]) -> Run:
     copies: dict[int, Array] = {}
 
     def copy(array: Array) -> Array:
-        if array.dtype.name not in NARROW:
+        if not has_narrow_type(array):
             return array
         if id(array) not in copies:
             copies[id(array)] = call.workspace.array(array.shape, wide)
