@@ -17,6 +17,7 @@ from .pieces.cutting import Taken, whole
 from .pieces.pieces import BoxPiece, pieces
 from .program.outputs import write_outputs
 from .program.program import KernelProgram
+from .steps.box_at_zero import at_zero
 from .steps.layout import CallLayout, layout_of, template_call
 from .steps.recipe import Recipe, recipe
 
@@ -29,7 +30,7 @@ def derive(call: KernelCall) -> Run:
     Raises `OperatorError` for opaque functions and for inputs that do not cover what the box reads.
     """
     box = tuple([call.box[name] for name in call.bound.variables])
-    recipes = _recipes(call.bound, box, layout_of(call))
+    recipes = _recipes(call.bound, *at_zero(call.bound, box, layout_of(call)))
     arrays = [*call.inputs.values(), *call.outputs]
     need = max([each.scratch_bytes for each in recipes])
     scratch = call.workspace.array((need,), np.uint8) if need else NO_SCRATCH
