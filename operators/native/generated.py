@@ -17,6 +17,7 @@ import numpy as np
 from ...analyzer.bind.bound import Bound
 from ...analyzer.indices.region import Interval
 from ...errors import OperatorError
+from ..derive.steps.box_at_zero import at_zero
 from ..derive.steps.layout import CallLayout, address_of, layout_of, template_call
 from ..emit.entry_functions import output_groups
 from ..emit.integer_range import fits_64_bits
@@ -78,7 +79,7 @@ def generated(call: KernelCall) -> Run | None:
     if not is_asked():
         return None
     box = tuple([call.box[name] for name in call.bound.variables])
-    kernel = _built(call.bound, box, layout_of(call))
+    kernel = _built(call.bound, *at_zero(call.bound, box, layout_of(call)))
     if kernel is None:
         return None
     call.calls.append(GENERATED)

@@ -1,4 +1,4 @@
-"""Calls whose boxes lie elsewhere share one recipe, if their place changes nothing.
+"""Calls whose boxes lie elsewhere share one kernel, if their place changes nothing.
 
 That is so if a variable or a constant indexes each dimension of each input, the same at all places of the
 description, and if variables are used for nothing else. The box then begins at 0, and the regions of the
@@ -24,7 +24,7 @@ Indices = tuple[str | None, ...]
 def at_zero(
     bound: Bound, box: tuple[Interval, ...], layout: CallLayout
 ) -> tuple[tuple[Interval, ...], CallLayout]:
-    """Return a box and a layout that have the same recipe: at 0 if the place does not matter.
+    """Return a box and a layout that have the same kernel: at 0 if the place does not matter.
 
     A box that reads more than its inputs hold does not move, so that messages name its place.
     """

@@ -49,6 +49,16 @@ def test_results_are_those_of_numpy(name: str, loose: bool) -> None:
 
 
 @pytest.mark.usefixtures("native")
+def test_boxes_that_lie_elsewhere_share_a_kernel() -> None:
+    bound = bound_case("broadcast")
+    generated._built.cache_clear()
+    for start in range(4):
+        box = {"n": (1, 3), "c": (start, start + 2), "y": (0, 4), "z": (2, 5)}
+        assert not wrong(ran(called(bound, box, "float32", loose=False)))
+    assert generated._built.cache_info().misses == 1
+
+
+@pytest.mark.usefixtures("native")
 @pytest.mark.parametrize("name", ["chain", "moments", "two"])
 def test_float64_is_computed_in_float64(name: str) -> None:
     assert not wrong(ran(called(bound_case(name), {}, "float64", loose=False)))
