@@ -72,15 +72,10 @@ def _decomposed(program: Any, known: Callable[[str], bool]) -> Any:
 def _readable(module: Any) -> Iterator[None]:
     """Raise GraphError for errors of PyTorch, which are of many kinds, with the line that led to them. What
     PyTorch logs, and prints when it fails, is left out.
-
-    Distributions do not look at their arguments meanwhile: a graph has no values.
     """
-    distribution = importlib.import_module("torch.distributions").Distribution
-    checks = distribution._validate_args
-    distribution.set_default_validate_args(False)
     printed = io.StringIO()
     try:
-        with redirect_stderr(printed), _without_logs(), unseen_refused():
+        with redirect_stderr(printed), _without_logs(), _without_values(), unseen_refused():
             yield
         sys.stderr.write(printed.getvalue())
     except GraphError:
@@ -90,8 +85,23 @@ def _readable(module: Any) -> Iterator[None]:
             f"torch.export cannot read {type(module).__name__}: {_first_lines(error)}{_line_of(error)}\n"
             "Shapes and branches must not depend on data; torch.export.export shows the whole message"
         ) from error
+
+
+@contextmanager
+def _without_values() -> Iterator[None]:
+    """Keep PyTorch's own modules from looking at values, which a graph does not have. Distributions do not
+    look at their arguments. Transformers do not look whether a mask is causal, and apply it as any other.
+    """
+    distribution = importlib.import_module("torch.distributions").Distribution
+    transformer: Any = importlib.import_module("torch.nn.modules.transformer")
+    checks, detect = distribution._validate_args, transformer._detect_is_causal_mask
+    distribution.set_default_validate_args(False)
+    transformer._detect_is_causal_mask = lambda mask, is_causal=None, size=None: bool(is_causal)
+    try:
+        yield
     finally:
         distribution.set_default_validate_args(checks)
+        transformer._detect_is_causal_mask = detect
 
 
 @contextmanager

@@ -158,3 +158,29 @@ def test_bags_begin_where_data_say(mode: str, last: bool) -> None:
     module = torch.nn.EmbeddingBag(5, 3, mode=mode, include_last_offset=last)
     offsets = torch.tensor([0, 2, 2, 5] if last else [0, 2, 2])
     require_agreement(module, torch.tensor([0, 1, 2, 2, 4]), offsets, workers=(1, 8))
+
+
+class Masked(torch.nn.Module):
+    """A transformer with masks that it is not told to be causal."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.encoder = torch.nn.TransformerEncoder(
+            torch.nn.TransformerEncoderLayer(8, 2, 16, 0.0, batch_first=True), 1
+        )
+        self.decoder = torch.nn.TransformerDecoder(
+            torch.nn.TransformerDecoderLayer(8, 2, 16, 0.0, batch_first=True), 1
+        )
+        self.register_buffer("causal", torch.nn.Transformer.generate_square_subsequent_mask(5))
+
+    def forward(self, x: Any, y: Any) -> Any:
+        one, other = self.encoder(x, self.causal), self.encoder(x, self.causal.T)
+        mask = torch.nn.Transformer.generate_square_subsequent_mask(3)
+        return one, other, self.decoder(y, one, mask)
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_transformers_do_not_look_whether_a_mask_is_causal(training: bool) -> None:
+    torch.manual_seed(0)
+    module = Masked().train(training)
+    require_agreement(module, torch.randn(2, 5, 8), torch.randn(2, 3, 8), workers=(1, 2))
