@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from math import prod
 from typing import Any
 
 from ...analyzer.indices.region import Shape
@@ -25,6 +26,7 @@ from .call import (
     variables,
 )
 from .converter import Converter
+from .moves import inside, viewed
 from .picking import IndexedPlaces, is_mask
 
 REDUCERS = {"sum": ("Sum", "0"), "prod": ("Prod", "1"), "amax": ("Max", "-inf"), "amin": ("Min", "inf")}
@@ -183,9 +185,7 @@ def index_put(call: AtenCall) -> TensorValue:
 
 
 def _masked(call: AtenCall, data: TensorValue, given: Any, first: int) -> TensorValue:
-    """Write where a mask of some dimensions is set, the first of which is given. The values that are written
-    may differ by place if the mask is a constant.
-    """
+    """Write where a mask of some dimensions is set, the first of which is given."""
     mask, source, names = call.as_tensor(given), call.operand("values"), variables(data.rank)
     tensors, stop = {"data": data, "mask": mask}, first + mask.rank
     value = literal(source) if not isinstance(source, TensorValue) else ""
@@ -193,17 +193,42 @@ def _masked(call: AtenCall, data: TensorValue, given: Any, first: int) -> Tensor
         tensors["source"] = source
         place, count = "0", max(source.shape[: max(source.rank - data.rank + stop, 0)][-1:], default=1)
         if count > 1:
-            if isinstance(given, TensorValue):
-                raise UnsupportedCallError(
-                    f"{call.target} with a mask and as many values as the mask has places"
-                )
-            numbers = (given.flatten().cumsum(0) - 1).clamp(min=0).reshape(given.shape)
-            tensors["place"], place = call.constant(numbers), at("place", names[first:stop])
+            tensors["place"], place = _numbers(call, given), at("place", names[first:stop])
         common = (*data.shape[:first], count, *data.shape[stop:])
         value = stretched("source", source.shape, common, [*names[:first], place, *names[stop:]])
     new = f"{at('data', names)} + {value}" if call.get("accumulate", False) else value
     body = f"where({at('mask', names[first:stop])} != 0, {new}, {at('data', names)})"
     return call.described(tensors, f"lambda {bound(names, data.shape)}: {body}")
+
+
+def _numbers(call: AtenCall, mask: Any) -> TensorValue:
+    """Number the places that a mask sets, from zero. Another place has the number of one before it."""
+    if not isinstance(mask, TensorValue):
+        return call.constant((mask.flatten().cumsum(0) - 1).clamp(min=0).reshape(mask.shape))
+    size = prod(mask.shape)
+    flat = viewed(call, mask, (size,), step="flat")
+    count = f"count = lambda i={size}: Sum(lambda k: where(k <= i, flat[k], 0))"
+    text, shape = f"lambda i={size}: maximum(count[i] - 1, 0)", flat.shape
+    found = call.described({"flat": flat}, text, stages=[count], shape=shape, kind="int", step="numbers")
+    return viewed(call, found, mask.shape, step="places")
+
+
+def masked_scatter(call: AtenCall) -> TensorValue:
+    """Write the first values of a tensor where a mask is set, in order."""
+    data, mask, source = (call.tensor(key) for key in ("self", "mask", "source"))
+    shape, names = inside(call.result.shape), variables(len(inside(call.result.shape)))
+    given = call.get("mask")
+    if not isinstance(given, TensorValue):
+        place = _numbers(call, given.expand(shape))
+    elif mask.shape == shape:
+        place = _numbers(call, mask)
+    else:
+        text = f"lambda {bound(names, shape)}: {stretched('mask', mask.shape, shape, names)}"
+        place = _numbers(call, call.described({"mask": mask}, text, shape=shape, kind="bool", step="mask"))
+    values = viewed(call, source, (prod(source.shape),), step="values")
+    own, chosen = (stretched(key, each.shape, shape, names) for key, each in (("data", data), ("mask", mask)))
+    text = f"lambda {bound(names, shape)}: where({chosen} != 0, values[{at('place', names)}], {own})"
+    return call.described({"data": data, "mask": mask, "values": values, "place": place}, text)
 
 
 def embedding_bag(call: AtenCall) -> Sequence[TensorValue | None]:
@@ -274,5 +299,6 @@ def _greatest(
 CONVERTERS: Mapping[str, Converter] = {
     **dict.fromkeys(("scatter", "scatter_add", "scatter_reduce"), scatter),
     **dict.fromkeys(("index_put", "_unsafe_index_put"), index_put),
+    "masked_scatter": masked_scatter,
     **dict.fromkeys(("_embedding_bag", "_embedding_bag_forward_only"), embedding_bag),
 }

@@ -83,6 +83,13 @@ def _selected(table: Any, rows: Any) -> Any:
     return torch.cat([others.flatten(), wide, table.masked_select(COLUMNS), named[SET]])
 
 
+def _by_a_mask_of_data(table: Any, rows: Any) -> Any:
+    """Write two rows where rows that depend on data are, as embeddings of images between those of words."""
+    found = table.clone()
+    found[table[:, 0] > table[:, 0].min()] = rows.reshape(2, 3).repeat(1, 2)[:, :4]
+    return found * table
+
+
 def _with_other_diagonals(table: Any, rows: Any) -> Any:
     found = table.clone()
     found.diagonal(1).copy_(rows[:, 0])
@@ -114,6 +121,10 @@ CASES: dict[str, Callable[[Any, Any], Any]] = {
     "writes to whole numbers and truth values": _of_whole_numbers,
     "assignments to masks": _masked,
     "places of constant masks": _selected,
+    "masked_scatter": lambda a, b: a.masked_scatter(b[:, :1] > 0, torch.cat([b, b], 1)) * a,
+    "masked_scatter of a larger tensor": lambda a, b: a[:, :1].masked_scatter(SET, b.repeat(2, 2)),
+    "masked_scatter by places of all dimensions": lambda a, b: a.masked_scatter(a > a.mean(), a.flip(0)),
+    "assignments to a mask of data": _by_a_mask_of_data,
     "assignments to diagonals": _with_other_diagonals,
     "diagonals of a batch": lambda a, b: torch.diagonal_scatter(a.reshape(2, 3, 2), b[:2], 1, 0, 1),
     "fill_diagonal_": lambda a, b: (
@@ -252,7 +263,9 @@ def test_maxima_are_written_back_to_their_places(name: str, workers: int) -> Non
     require_agreement(OfTable(lambda a, b: UNPOOLS[name](a)), torch.ones(()), workers=[workers])
 
 
-@pytest.mark.parametrize("name", ["scatter_add", "assignments", "embedding_bag greatest", "cdist", "median"])
+@pytest.mark.parametrize(
+    "name", ["scatter_add", "assignments", "masked_scatter", "embedding_bag greatest", "cdist", "median"]
+)
 def test_places_on_8_workers(name: str) -> None:
     torch.manual_seed(0)
     require_agreement(OfTable(CASES[name]), torch.ones(()), workers=[8])
@@ -279,7 +292,7 @@ def test_random_numbers_are_the_same_on_each_number_of_workers(name: str) -> Non
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        (lambda a, b: a.masked_scatter(a > 0, b.repeat(1, 2)), "masked_scatter"),
+        (lambda a, b: a.index_reduce(1, ROWS, b, "mean"), "index_reduce"),
     ],
 )
 def test_what_is_not_described_is_named(function: Callable[[Any, Any], Any], message: str) -> None:
