@@ -318,18 +318,6 @@ def dropout(node: OnnxNode) -> Sequence[OnnxOperand]:
     return [outputs("Dropout", node[0], p=ratio)[0]] if 0 < ratio < 1 else [node[0]]
 
 
-def upsampled(node: OnnxNode) -> Sequence[OnnxOperand]:
-    """MXNet's UpSampling has one scale for both dimensions of space; repeating has one for each."""
-    node.only(mode=b"nearest")
-    data = node[0]
-    scales = node.value(1) if node.has(1) else np.asarray(node.attributes.get("scales", ()))
-    for axis, scale in enumerate(scales.tolist()):
-        if scale != int(scale):
-            raise UnsupportedNodeError("Upsample by a scale that is not a whole number")
-        data = apply("repeat", data, repeats=int(scale), axis=axis) if scale != 1 else data
-    return [data]
-
-
 def grid_sampled(node: OnnxNode) -> Sequence[OnnxOperand]:
     """Read an image at places between its pixels. The names of modes changed in version 20."""
     mode, padding = node.text("mode", "linear"), node.text("padding_mode", "zeros")
@@ -389,7 +377,6 @@ ADAPTERS: Mapping[str, Adapter] = {
     "GroupNormalization": group_normalization,
     "LRN": local_response,
     "Dropout": dropout,
-    "Upsample": upsampled,
     "GridSample": grid_sampled,
     "AffineGrid": affine_grid,
     "Col2Im": columns_to_image,

@@ -1,4 +1,5 @@
-"""ONNX's Resize: an index with a floor quotient for each dimension, which regions follow from.
+"""ONNX's Resize, and Upsample of older versions: an index with a floor quotient for each dimension, which
+regions follow from.
 
 Other settings, such as cubic interpolation, are products with a matrix of weights (`resizing_weights`).
 """
@@ -63,7 +64,8 @@ def _targets(node: OnnxNode, axes: Sequence[int]) -> list[tuple[int, Fraction]]:
     shape = [node[0].shape[axis] for axis in axes]
     scales, sizes = (1, None) if node.opset < 11 else (2, 3)
     if sizes is None or not node.has(sizes) or not node[sizes].size:
-        factors = [_simple(given) for given in node.value(scales).tolist()]
+        given = node.attributes["scales"] if "scales" in node.attributes else node.value(scales).tolist()
+        factors = [_simple(scale) for scale in given]
         return [(int(extent * scale), scale) for extent, scale in zip(shape, factors, strict=True)]
     wanted = node.integers("sizes", sizes)
     factors = [Fraction(size, extent) for size, extent in zip(wanted, shape, strict=True)]
@@ -159,4 +161,4 @@ def _nearest(node: OnnxNode, line: SampleLine) -> str:
             raise UnsupportedNodeError(f"Resize with nearest_mode {other}")
 
 
-ADAPTERS: Mapping[str, Adapter] = {"Resize": resized}
+ADAPTERS: Mapping[str, Adapter] = dict.fromkeys(("Resize", "Upsample"), resized)

@@ -172,6 +172,23 @@ def test_a_scale_need_not_be_a_simple_fraction() -> None:
     np.testing.assert_allclose(_computed(writer, resized, data=data), _reference(model, data=data), atol=1e-5)
 
 
+@pytest.mark.parametrize("version", [7, 9])
+@pytest.mark.parametrize(
+    ("mode", "scale", "expected"), [("linear", 2.0, [0, 0.5, 1, 1]), ("nearest", 1.5, [0, 0, 1])]
+)
+def test_upsampling_begins_at_the_first_element(
+    version: int, mode: str, scale: float, expected: list[float]
+) -> None:
+    writer, scales = Writer(), [1.0, 1.0, 1.0, scale]
+    if version == 7:
+        made = writer.node("Upsample", "data", mode=mode, scales=scales)
+    else:
+        made = writer.node("Upsample", "data", writer.value("scales", np.array(scales, "f")), mode=mode)
+    data = np.tile(np.array([0.0, 1.0], "f"), (2, 3, 4, 1))
+    found = _computed(writer, made, version, data=data)
+    np.testing.assert_allclose(found, np.tile(np.array(expected, "f"), (2, 3, 4, 1)), atol=1e-6)
+
+
 def test_weights_of_a_resize_have_a_limit() -> None:
     writer = Writer()
     sizes = writer.integers("sizes", 1, 1 << 26)
