@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from ..errors import MachineError
+from ..support.wording import counted
 from .device_kind import DeviceKind
 from .links import DeviceLink, MessagePath, Routes
 from .profile import Profile
@@ -120,8 +121,8 @@ class Machine:
             return
         if self.worker_devices:
             raise MachineError(
-                f"machine {self.name!r} places {len(self.worker_devices)} workers on devices, not {workers}; "
-                f"list the device of each in `workers`"
+                f"machine {self.name!r} places {counted(len(self.worker_devices), 'worker')} on devices, "
+                f"not {workers}; list the device of each in `workers`"
             )
         raise MachineError(
             f"{workers} workers need {workers} devices, but machine {self.name!r} has {len(self.devices)}"
@@ -191,8 +192,8 @@ class Machine:
         devices = len(set(groups[-1]))
         if devices < workers:
             raise MachineError(
-                f"the first {workers} workers of machine {self.name!r} share {devices} devices, so its "
-                f"levels do not divide them; place every worker on a device of its own"
+                f"the first {workers} workers of machine {self.name!r} share {counted(devices, 'device')}, "
+                f"so its levels do not divide them; place every worker on a device of its own"
             )
         inside: list[tuple[int, ...]] = [()] * workers
         counts = []

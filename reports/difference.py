@@ -6,8 +6,7 @@ from rich.table import Table
 
 from ..partitioner.explaining.difference import Change, ChangedCopies, Difference, Reordered
 from ..partitioner.layouts.copies import Copy
-from ..partitioner.layouts.form_text import form_text
-from ..partitioner.layouts.forms import Form
+from ..partitioner.layouts.form_text import form_text, layout_text
 from ..support.wording import counted
 from .console import wide_console
 from .tables import table
@@ -39,22 +38,19 @@ def show(found: Difference, names: tuple[str, str]) -> None:
 
 def _table(what: str, changes: tuple[Change, ...]) -> Table:
     heads = (what, "first", "second", "bytes of first", "of second", "change")
-    rows = table(*heads, title=f"{len(changes)} {what}s differ")
+    verb = "differs" if len(changes) == 1 else "differ"
+    rows = table(*heads, title=f"{counted(len(changes), what)} {verb}")
     for change in changes[:SHOWN]:
         first, second = change.bytes
         rows.add_row(
             change.name,
-            *map(_words, change.choices, change.via),
+            *map(layout_text, change.choices, change.via),
             format_bytes(first),
             format_bytes(second),
             format_change(second - first),
         )
     _count_rest(rows, len(changes))
     return rows
-
-
-def _words(form: Form, via: Form | None) -> str:
-    return form_text(form) + ("" if via is None else f", reduced as {form_text(via)}")
 
 
 def _copies(changes: tuple[ChangedCopies, ...]) -> Table:

@@ -41,6 +41,11 @@ def form_text(form: Form, between: str = ",") -> str:
             assert_never(form)
 
 
+def layout_text(form: Form, via: Form | None) -> str:
+    """Write a tensor's form, and where its partial results are reduced if that is somewhere else."""
+    return form_text(form) + ("" if via is None else f", reduced as {form_text(via)}")
+
+
 def _box(worker: int, box: Region, term: int | None = None) -> str:
     partial = "" if term is None else f" (term {term})"
     return f"{region_text(box)} on {worker_text([worker])}{partial}"

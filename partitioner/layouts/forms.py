@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from ...analyzer.indices.region import Boxes, Region, split
 from ...errors import PlanError
+from ...support.wording import counted
 
 Label = str | int
 """An index variable of an operation, or a dimension of a tensor."""
@@ -171,8 +172,9 @@ def _expanded(form: Form, whole: Boxes, axis_of: Callable[[Label], int], factors
         case Spread(degrees=degrees, workers=workers):
             entries, counts = [label for label, _ in degrees], [degree for _, degree in degrees]
             if len(workers) != prod(counts):
+                number, verb = counted(prod(counts), "part"), "is" if prod(counts) == 1 else "are"
                 raise PlanError(
-                    f"{prod(counts)} parts are spread over {len(workers)} workers; name one for each"
+                    f"{number} {verb} spread over {counted(len(workers), 'worker')}; name one for each"
                 )
             boxes = split(whole, [_axis(entry, axis_of) for entry in entries], counts)
             partial = [isinstance(entry, Partial) for entry in entries]
@@ -182,7 +184,7 @@ def _expanded(form: Form, whole: Boxes, axis_of: Callable[[Label], int], factors
         case Parts(boxes=listed):
             shape = (len(listed), *whole.shape)
             if any(len(box) != len(whole) for _, box, *_ in listed):
-                raise PlanError(f"every box needs {len(whole)} intervals")
+                raise PlanError(f"every box needs {counted(len(whole), 'interval')}")
             boxes = np.array([box for _, box, *_ in listed], np.int64)
             parts = _reduced([worker for worker, *_ in listed], boxes.reshape(shape))
             term = [part[2] if len(part) > 2 else 0 for part in listed]
@@ -232,7 +234,7 @@ def _expand_steps(
     form: Steps, whole: Boxes, axis_of: Callable[[Label], int], factors: Sequence[int]
 ) -> Expanded:
     if len(form) != len(factors):
-        raise PlanError(f"{len(form)} choices for {len(factors)} steps")
+        raise PlanError(f"{counted(len(form), 'choice')} for {counted(len(factors), 'step')}")
     boxes = split(whole, [_axis(entry, axis_of) for entry in form], factors)
     term, terms = numbered([isinstance(entry, Partial) for entry in form], factors)
     workers = np.arange(len(boxes), dtype=np.int64)

@@ -10,6 +10,7 @@ import numpy as np
 from ...analyzer.bind.bound import Bound
 from ...analyzer.indices.region import Boxes, Shape, volume, whole
 from ...errors import PlanError
+from ...support.wording import counted
 from ...tdl.ast import AnyReducer, Reducer
 from .forms import At, Expanded, Follow, Form, Label, Partial, Workers, expand
 from .tiling import check_held, check_tiling, intervals_along
@@ -123,8 +124,8 @@ class Layout:
                 raise PlanError(f"{place}, step {step + 1}: {error}") from error
             if extents[axis] < factor:
                 raise PlanError(
-                    f"{place}, step {step + 1}: dimension {dimension} has {extents[axis]} elements left "
-                    f"in a group, too few for {factor} parts"
+                    f"{place}, step {step + 1}: dimension {dimension} has "
+                    f"{counted(extents[axis], 'element')} left in a group, too few for {factor} parts"
                 )
             extents[axis] //= factor
 
@@ -258,7 +259,8 @@ def check_strategies(bound: Bound, form: Form, factors: Sequence[int], place: st
             raise _no_strategy(bound, entry, here)
         if left[entry] < factor:
             raise PlanError(
-                f"{here}: {entry!r} has {left[entry]} values left in a group, too few for {factor} parts"
+                f"{here}: {entry!r} has {counted(left[entry], 'value')} left in a group, too few for "
+                f"{factor} parts"
             )
         left[entry] //= factor
 
@@ -295,4 +297,7 @@ def _check_group(entry: At, factor: int, place: str) -> None:
 
 def _check_steps(choices: Sequence[object], factors: Sequence[int], place: str) -> None:
     if len(choices) != len(factors):
-        raise PlanError(f"{place}: {len(choices)} choices for {len(factors)} steps; give one for each")
+        raise PlanError(
+            f"{place}: {counted(len(choices), 'choice')} for {counted(len(factors), 'step')}; "
+            "give one for each"
+        )

@@ -23,6 +23,7 @@ from typing import assert_never
 from ...analyzer.indices.region import Region
 from ...errors import PlanError
 from ...support.strict_documents import expect_keys, number_between, typed
+from ...support.wording import counted
 from ..layouts.forms import At, Cut, Entry, Follow, Form, Label, Partial, Parts, Spread, check_form
 from ..layouts.step_split import prime_factors
 
@@ -68,7 +69,7 @@ def decode_form(value: object, kind: type[str] | type[int], workers: int, place:
     if not isinstance(value, dict):
         raise PlanError(
             f'{place} is {str(value)[:60]!r}; it must be a list with a label, null, {{"at": group}} or '
-            '{{"partial": true}} for each step, an object with "spread", "cut" or "parts", or "follow"'
+            '{"partial": true} for each step, an object with "spread", "cut" or "parts", or "follow"'
         )
     for form in ("spread", "cut", "parts"):
         if form in value:
@@ -133,10 +134,10 @@ def _object(
         for i, degree in enumerate(_limited(value["spread"], f"{place}.spread")):
             here = f"{place}.spread[{i}]"
             label, count = _pair(degree, here)
-            entry = _entry(label, kind, here)
+            entry = _entry(label, kind, f"{here}[0]")
             if isinstance(entry, At):
                 raise PlanError(f'{here}: "at" is for steps; name the workers that take part')
-            degrees.append((entry, number_between(count, here, 1, PART_LIMIT)))
+            degrees.append((entry, number_between(count, f"{here}[1]", 1, PART_LIMIT)))
         return Spread(tuple(degrees), _workers(value["workers"], workers, place))
     expect_keys(value, ("cut", "bounds", "workers"), place)
     bounds = tuple(
@@ -174,14 +175,17 @@ def _workers(value: object, workers: int, place: str) -> tuple[int, ...]:
 def _part(value: object, workers: int, place: str) -> tuple[int, Region] | tuple[int, Region, int]:
     part = typed(value, list, place)
     if len(part) not in (2, 3):
-        raise PlanError(f"{place} has {len(part)} entries; it must have a worker, a box and maybe a term")
+        raise PlanError(
+            f"{place} has {counted(len(part), 'entry', 'entries')}; "
+            "it must have a worker, a box and maybe a term"
+        )
     worker, box, *term = part
     intervals = []
     for i, interval in enumerate(typed(box, list, f"{place}[1]")):
         here = f"{place}[1][{i}]"
         lower, upper = _pair(interval, here)
-        start = number_between(lower, here, 0, EXTENT_LIMIT)
-        intervals.append((start, number_between(upper, here, start, EXTENT_LIMIT)))
+        start = number_between(lower, f"{here}[0]", 0, EXTENT_LIMIT)
+        intervals.append((start, number_between(upper, f"{here}[1]", start, EXTENT_LIMIT)))
     found = number_between(worker, f"{place}[0]", 0, workers - 1), tuple(intervals)
     return (*found, number_between(term[0], f"{place}[2]", 0, PART_LIMIT)) if term else found
 
@@ -189,7 +193,7 @@ def _part(value: object, workers: int, place: str) -> tuple[int, Region] | tuple
 def _pair(value: object, place: str) -> tuple[object, object]:
     pair = typed(value, list, place)
     if len(pair) != 2:
-        raise PlanError(f"{place} has {len(pair)} entries; it must have 2")
+        raise PlanError(f"{place} has {counted(len(pair), 'entry', 'entries')}; it must have 2")
     return pair[0], pair[1]
 
 

@@ -17,6 +17,7 @@ from ...support.wording import alternatives, counted
 from ..costs.movement import Movements
 from ..costs.plan_bytes import Contribution, KnownCounts, count, count_bytes
 from ..layouts.copies import ReadCopy, versions_read
+from ..layouts.form_text import layout_text
 from ..layouts.order import in_order
 from ..layouts.partial import check_partial
 from ..layouts.step_split import Strategies, check_strategies, plain_steps
@@ -126,8 +127,9 @@ class Plan(PlanRecord, NotebookDisplay):
                 other = self.layouts[overwritten]
                 if layout is not other and layout != other:
                     raise PlanError(
-                        f"{place} overwrites {overwritten!r} but has another layout: their forms are "
-                        f"{layout.form} and {other.form}; give both one layout"
+                        f"{place} overwrites {overwritten!r} but has another layout: "
+                        f"{layout_text(layout.form, layout.via)}, and not "
+                        f"{layout_text(other.form, other.via)}; give both one layout"
                     )
         for operation in graph.operations:
             form = self.strategies[operation.name]

@@ -26,6 +26,7 @@ from ...support.strict_documents import (
     typed,
     typed_object,
 )
+from ...support.wording import counted
 from ..layouts.copies import Copy
 from ..layouts.forms import Form
 from ..layouts.step_split import Layout
@@ -347,5 +348,5 @@ def _operation(value: object, version: int, factors: tuple[int, ...], place: str
         for i, variable in enumerate(typed(value, list, place))
     )
     if len(strategies) != len(factors):
-        raise PlanError(f"{place}: {len(strategies)} choices for {len(factors)} steps")
+        raise PlanError(f"{place}: {counted(len(strategies), 'choice')} for {counted(len(factors), 'step')}")
     return strategies

@@ -265,7 +265,7 @@ def test_workers_may_share_devices():
     assert machine.outermost_groups(3) == ((0, 1), (2,))
     with pytest.raises(MachineError, match="places 3 workers on devices, not 4"):
         machine.check_workers(4)
-    with pytest.raises(MachineError, match="first 2 workers of machine 'box' share 1 devices"):
+    with pytest.raises(MachineError, match="first 2 workers of machine 'box' share 1 device, so"):
         machine.fan_out(2)
 
 

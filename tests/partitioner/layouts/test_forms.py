@@ -85,9 +85,9 @@ def test_parts_of_a_scalar() -> None:
 @pytest.mark.parametrize(
     ("form", "says"),
     [
-        ((0,), "1 choices for 2 steps"),
+        ((0,), "1 choice for 2 steps"),
         ((0, At(2)), "there is no group 2 of 2"),
-        (Spread(((0, 2),), (0,)), "2 parts are spread over 1 workers; name one for each"),
+        (Spread(((0, 2),), (0,)), "2 parts are spread over 1 worker; name one for each"),
         (Spread(((0, 2),), (0, 6)), "there is no worker 6; workers are numbered 0 to 5"),
         (Cut(0, (5, 3), (0, 1, 2)), "bounds [5, 3] do not cut 0 to 7 into 3 parts"),
         (Cut(0, (9,), (0, 1)), "bounds [9] do not cut 0 to 7 into 2 parts"),

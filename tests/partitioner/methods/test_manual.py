@@ -99,7 +99,7 @@ CONTRADICTIONS = [
     ({"operations": {"*": {"workers": []}}}, "is not a form"),
     ({"operations": {"*": {"along": "z", "workers": [0]}}}, "has no variable 'z'; choose one of i0, i1"),
     ({"operations": {"*": "follow"}}, "only a tensor that an operation makes can follow it"),
-    ({"operations": {"*": [None]}}, "1 choices for 2 steps; give one for each"),
+    ({"operations": {"*": [None]}}, "1 choice for 2 steps; give one for each"),
     ({"operations": {"*": [{"at": 2}, None]}}, "there is no group 2"),
     ({"operations": {"*": {"spread": [[None, 2]]}}}, "2 parts are spread over 4 workers"),
     ({"operations": {"fc*": None}}, "operation 'flatten' has no form"),

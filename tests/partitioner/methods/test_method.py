@@ -70,7 +70,7 @@ def nothing(problem: Problem, workers: int) -> Solution:
     [
         (cheaper, "'cheaper' states a cost of .*, but what it chose costs"),
         (other_workers, r"'other_workers' split by \(5,\), which does not multiply to 4 workers"),
-        (unsplit, "'unsplit', a tensor of shape .*: 0 choices for 1 steps"),
+        (unsplit, "'unsplit', a tensor of shape .*: 0 choices for 1 step"),
         (short, "'short' chose for .* tensor classes, but the problem has"),
         (unknown_variable, "'unknown_variable', operator .* cannot be split along 'nowhere'"),
         (nothing, "'nothing' returned a NoneType, expected a Solution"),

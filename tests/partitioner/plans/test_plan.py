@@ -12,6 +12,7 @@ import pytest
 from tofu import models
 from tofu.errors import GraphError, PlanError
 from tofu.partitioner import partition
+from tofu.partitioner.layouts.forms import Spread
 from tofu.partitioner.layouts.step_split import Layout
 from tofu.partitioner.plans.origin import PlanOrigin
 from tofu.partitioner.plans.plan import Plan, contributors, decode_plan
@@ -153,13 +154,13 @@ def put(document, path, value):
         (["tensors", "a", "regions"], [], "tensors['a'] has an unknown key 'regions'"),
         (["tensors", "a", "shape"], [8, -6], "tensors['a'].shape[1] is -6"),
         (["tensors", "a", "shape"], [8, 1 << 60], "tensors['a'].shape[1] is 1152921504606846976"),
-        (["tensors", "a", "shape"], [1, 1], "has 1 elements left in a group, too few for 2 parts"),
+        (["tensors", "a", "shape"], [1, 1], "has 1 element left in a group, too few for 2 parts"),
         (
             ["tensors", "a", "dimensions"],
             [0, 2],
             "tensors['a'].dimensions[1] is 2; it must lie between 0 and 1",
         ),
-        (["tensors", "a", "dimensions"], [0], "tensors['a']: 1 choices for 2 steps"),
+        (["tensors", "a", "dimensions"], [0], "tensors['a']: 1 choice for 2 steps"),
         (["tensors", "a", "dimensions"], [0, "1"], "tensors['a'].dimensions[1] is \"1\""),
         (["operations", "matmul0"], "ij", "operations['matmul0'] is \"ij\"; it must be a list"),
         (["operations", "matmul0"], ["i", 3], "operations['matmul0'][1] is 3; it must be a string"),
@@ -170,6 +171,14 @@ def test_broken_entries_are_named(plan, path, value, message):
     document = json.loads(encode_plan(plan))
     put(document, path, value)
     with pytest.raises(PlanError, match=re.escape(message)):
+        decode_plan(json.dumps(document).encode())
+
+
+def test_broken_forms_are_told_what_forms_there_are(plan):
+    document = json.loads(encode_plan(plan))
+    document["version"] = 2
+    document["tensors"] = {"a": {"shape": [8, 6], "form": 3}}
+    with pytest.raises(PlanError, match=r'null, \{"at": group\} or \{"partial": true\} for each step'):
         decode_plan(json.dumps(document).encode())
 
 
@@ -249,7 +258,7 @@ def test_illegal_choices_are_found(plan, matmul):
         PlanError, match=r"'matmul0', step 2: matmul cannot be split along 'q'.*along i, j, k"
     ):
         with_strategy("i", "q").verify(matmul)
-    with pytest.raises(PlanError, match="1 choices for 2 steps"):
+    with pytest.raises(PlanError, match="1 choice for 2 steps"):
         with_strategy("i").verify(matmul)
     layout = Layout((8, 6), (5, 0), (2, 2))
     with pytest.raises(PlanError, match=r"tensor 'a', step 1: a tensor of shape \(8, 6\) has no dimension 5"):
@@ -264,7 +273,7 @@ def test_too_small_extents_are_found(toy, texts):
     builder.apply(texts["RELU"], builder.tensor(3, 9))
     graph = builder.graph()
     plan = partition(graph, 4)
-    with pytest.raises(PlanError, match="'relu0', step 2: 'i' has 1 values left in a group, too few for 2"):
+    with pytest.raises(PlanError, match="'relu0', step 2: 'i' has 1 value left in a group, too few for 2"):
         changed(plan, strategies={"relu0": ("i", "i")}).verify(graph)
 
 
@@ -276,8 +285,12 @@ def test_aliases_with_another_layout_are_found(toy, texts):
     plan = partition(graph, 2)
     (dimension,) = plan.layouts["t0"].dimensions
     other = Layout((4, 4), (1 - dimension,), (2,))
-    with pytest.raises(PlanError, match="'t3' overwrites 't0' but has another layout"):
+    with pytest.raises(PlanError, match=f"'t3' overwrites 't0' but has another layout: {1 - dimension}, and"):
         changed(plan, layouts={**plan.layouts, "t3": other}).verify(graph)
+    home = plan.layouts["t0"]
+    summed = dataclasses.replace(home, via=Spread((), (1,)))
+    with pytest.raises(PlanError, match=f": {dimension}, reduced as whole on worker 1, and not {dimension};"):
+        changed(plan, layouts={**plan.layouts, "t3": summed}).verify(graph)
 
 
 def test_false_costs_are_found(graph):
